@@ -50,7 +50,7 @@ class attention_mask {
   std::function<bool(ss::index_t query, ss::index_t key)> visibility(ss::index_t head) const {
     return with([head](auto const& mask) -> std::function<bool(ss::index_t, ss::index_t)> {
       return [mask = ss::detail::mask_of_head(mask, head)](ss::index_t query, ss::index_t key) {
-        return ss::detail::looks_at(mask, query, key);
+        return ss::detail::is_visible_pair(mask, query, key);
       };
     });
   }
@@ -69,7 +69,7 @@ class attention_mask {
         auto const head_mask = ss::detail::mask_of_head(mask, head);
         for (ss::index_t query = 0; query < length_; query += block_size)
           for (ss::index_t key = 0; key < length_; key += block_size)
-            if (ss::detail::looks_at(head_mask, query, key))
+            if (ss::detail::is_visible_pair(head_mask, query, key))
               sum += static_cast<double>(std::min(block_size, length_ - query) *
                                          std::min(block_size, length_ - key));
       }

@@ -10,8 +10,8 @@ from pathlib import Path
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 # The file that foreach_target.inl includes is named by a macro, once for every instruction set.
-TEXT = re.compile(r"#\s*define SLICESORT_TARGET_TEXT <(.+)>")
-OURS = re.compile(r"\s*#\s*include (?:<(slicesort/.+)>|SLICESORT_TARGET_TEXT)")
+TEXT = re.compile(r"#\s*define SLICESORT_TARGET_INCLUDE <(.+)>")
+OURS = re.compile(r"\s*#\s*include (?:<(slicesort/.+)>|SLICESORT_TARGET_INCLUDE)")
 LICENCE = "// SPDX-License-" "Identifier: Apache-2.0"  # apart, so that it is not taken for this file's
 CONDITION = re.compile(r"\s*#\s*(if|endif)")
 

@@ -86,7 +86,8 @@ class named_mask {
     return mask;
   }
   BINDINGS_HD ss::key_range range(index_t query, index_t keys) const {
-    return visit([&](auto const& mask) { return ss::detail::range_of_keys(mask, query, keys); });
+    return visit(
+        [&](auto const& mask) { return ss::detail::clamped_key_range(mask, query, keys); });
   }
   BINDINGS_HD bool allows(index_t query, index_t key) const {
     return visit([&](auto const& mask) { return ss::detail::allows_key(mask, query, key); });

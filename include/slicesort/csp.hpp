@@ -88,7 +88,7 @@ class csp {
   /// of this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
     if (channel == reference_of(extents.channels)) return 0;
-    return detail::wrapped(shift_.shift(channel, extents.channels, extents.length), length);
+    return detail::wrap_row(shift_.shift(channel, extents.channels, extents.length), length);
   }
 
   /// Shape and element width of the state that a call of this shape saves.

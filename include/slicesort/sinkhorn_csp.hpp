@@ -91,7 +91,7 @@ class sinkhorn_csp {
   /// this shape.
   constexpr index_t shift_of(index_t channel, extents3 extents, index_t length) const {
     if (channel == reference_.channel) return 0;
-    return detail::wrapped(shift_.shift(channel, extents.channels, extents.length), length);
+    return detail::wrap_row(shift_.shift(channel, extents.channels, extents.length), length);
   }
 
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.

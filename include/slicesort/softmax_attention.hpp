@@ -114,7 +114,7 @@ class softmax_attention {
   /// 2]` for the maximum score and the sum of exponentials of each query, or `[batch, heads,
   /// queries, keys]` for the map.
   constexpr extents4 saved_extents(extents4 q, extents4 v) const {
-    return {q.batch, q.heads, q.length, traits::saves_map ? v.length : 2};
+    return {q.batch, q.heads, q.length, traits::saves_weights ? v.length : 2};
   }
 
   /// Bytes of workspace for a forward or backward call with q and v of these shapes; launches
@@ -235,7 +235,7 @@ class softmax_attention {
   }
 
   static constexpr detail::axis_names state_axes =
-      traits::saves_map ? detail::pair_axes : detail::number_axes;
+      traits::saves_weights ? detail::pair_axes : detail::number_axes;
 
   template <class T>
   index_t saved_channels(attention_inputs<T> const& in) const {

@@ -35,7 +35,7 @@ unsigned hash(T element, unsigned seed) {
   return (seed ^ bits) * 16777619u;
 }
 
-// A hash of all results of every operator on a fixed input; the same in every program.
+// Returns a hash of all results of every operator on a fixed input. It is equal in all programs.
 template <class T = float>
 unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mode::overwrite) {
   using A = ss::detail::accumulator_t<T>;
@@ -47,14 +47,14 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   ss::workspace const scratch{memory.data(), memory.size()};
   unsigned seed = 2166136261u;
   auto const add_hash = [&seed](tensor<T> const& t) {
-    for (T v : t.values) seed = hash(v, seed);
+    for (T value : t.values) seed = hash(value, seed);
   };
 
-  tensor<ss::bfloat16> short_x(e), short_y(e);
+  tensor<ss::bfloat16> bf16_x(e), bf16_y(e);
   for (std::size_t i = 0; i < x.values.size(); ++i)
-    short_x.values[i] = ss::bfloat16(static_cast<float>(x.values[i]));
-  ss::slicing_sort<>{}.forward(exec, short_x.read(), short_y.view(), ss::no_saved, scratch);
-  for (ss::bfloat16 v : short_y.values) seed = hash(static_cast<float>(v), seed);
+    bf16_x.values[i] = ss::bfloat16(static_cast<float>(x.values[i]));
+  ss::slicing_sort<>{}.forward(exec, bf16_x.read(), bf16_y.view(), ss::no_saved, scratch);
+  for (ss::bfloat16 v : bf16_y.values) seed = hash(static_cast<float>(v), seed);
 
   tensor<std::uint16_t> perm(e);
   ss::slicing_sort<ss::half_half> const sort{ss::half_half{}};
@@ -69,28 +69,30 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   permutation.backward(exec, x.read(), {perm.view()}, dx.view(), scratch, {mode});
   add_hash(dx);
 
-  tensor<std::uint16_t> perms(e);
+  tensor<std::uint16_t> component_perms(e);
   ss::multi_permutation<ss::ascending> const permutations{3};
-  permutations.forward(exec, x.read(), ss::uniform_weights, y.view(), {perms.view()}, scratch);
+  permutations.forward(exec, x.read(), ss::uniform_weights, y.view(), {component_perms.view()},
+                       scratch);
   add_hash(y);
-  permutations.backward(exec, y.read(), ss::uniform_weights, {perms.view()}, dx.view(), scratch,
-                        {mode});
+  permutations.backward(exec, y.read(), ss::uniform_weights, {component_perms.view()}, dx.view(),
+                        scratch, {mode});
   add_hash(dx);
   std::vector<A> const component_weights{A(0.3f), A(0.2f), A(0.1f)};
   std::vector<A> component_gradients(3);
-  permutations.forward(exec, x.read(), ss::view(component_weights), y.view(), {perms.view()},
-                       scratch);
+  permutations.forward(exec, x.read(), ss::view(component_weights), y.view(),
+                       {component_perms.view()}, scratch);
   add_hash(y);
-  permutations.backward(exec, y.read(), x.read(), ss::view(component_weights), {perms.view()},
-                        dx.view(), ss::view(component_gradients), scratch);
+  permutations.backward(exec, y.read(), x.read(), ss::view(component_weights),
+                        {component_perms.view()}, dx.view(), ss::view(component_gradients),
+                        scratch);
   add_hash(dx);
   for (A v : component_gradients) seed = hash(v, seed);
 
-  tensor<std::uint16_t> maximum({e.batch, 1, e.channels});
+  tensor<std::uint16_t> max_indices({e.batch, 1, e.channels});
   ss::max_exchange const exchange{};
-  exchange.forward(exec, x.read(), y.view(), {maximum.view()}, scratch);
+  exchange.forward(exec, x.read(), y.view(), {max_indices.view()}, scratch);
   add_hash(y);
-  exchange.backward(exec, y.read(), {maximum.view()}, dx.view(), scratch, {mode});
+  exchange.backward(exec, y.read(), {max_indices.view()}, dx.view(), scratch, {mode});
   add_hash(dx);
 
   ss::shuffle<ss::per_channel> const shuffle{7};
@@ -142,16 +144,17 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   ss::softmax_attention<ss::mask::causal> const attention{};
   ss::tensor4<T const> const heads = ss::split_heads(x.read(), e.channels);
   ss::tensor4<T> const attention_y = ss::split_heads(y.view(), e.channels);
-  std::vector<A> statistics(static_cast<std::size_t>(2 * e.size()));
-  ss::tensor4<A> const statistics_view(statistics.data(),
-                                       attention.saved_extents(heads.extents(), heads.extents()));
-  attention.forward(exec, {heads, heads, heads}, attention_y, {statistics_view}, scratch);
+  std::vector<A> softmax_state(static_cast<std::size_t>(2 * e.size()));
+  ss::tensor4<A> const softmax_state_view(
+      softmax_state.data(), attention.saved_extents(heads.extents(), heads.extents()));
+  attention.forward(exec, {heads, heads, heads}, attention_y, {softmax_state_view}, scratch);
   add_hash(y);
-  attention.backward(exec, heads, {heads, heads, heads}, attention_y, {statistics_view},
+  attention.backward(exec, heads, {heads, heads, heads}, attention_y, {softmax_state_view},
                      {ss::split_heads(dx.view(), e.channels)}, scratch, {mode});
   add_hash(dx);
 
-  ss::merge_attention{}.forward(exec, {{attention_y, statistics_view}, {heads, statistics_view}},
+  ss::merge_attention{}.forward(exec,
+                                {{attention_y, softmax_state_view}, {heads, softmax_state_view}},
                                 ss::split_heads(dx.view(), e.channels), ss::no_saved);
   add_hash(dx);
 

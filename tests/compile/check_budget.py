@@ -17,31 +17,31 @@ SECONDS, YARDSTICK, BYTES = 15.0, 4.5, 1_000_000
 BELOW, MAX_ROUNDS = 0.9, 6
 
 
-def cost(source: str) -> tuple[float, int]:
+def measure_cost(source: str) -> tuple[float, int]:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "budget.o"
         nvcc = subprocess.Popen([NVCC, "-std=c++17", "-O3", "-arch=sm_90", "-DELEMENT=float", f"-I{INCLUDE}",
                                  "-Werror=all-warnings", "-c", str(HERE / source), "-o", str(target)])
-        _, status, used = os.wait4(nvcc.pid, 0)
+        _, status, usage = os.wait4(nvcc.pid, 0)
         nvcc.returncode = os.waitstatus_to_exitcode(status)
         if nvcc.returncode:
             print(f"{source} must compile\nbudget: 0 passed, 1 failed")
             sys.exit(1)
-        return used.ru_utime + used.ru_stime, os.path.getsize(target)
+        return usage.ru_utime + usage.ru_stime, os.path.getsize(target)
 
 
 if not NVCC:
     print("budget: skipped, there is no nvcc")
     sys.exit(0)
-rounds, needed = [], 1
-while len(rounds) < needed:
-    rounds.append((cost("yardstick.cu")[0], *cost("budget.cu")))
+rounds, required_rounds = [], 1
+while len(rounds) < required_rounds:
+    rounds.append((measure_cost("yardstick.cu")[0], *measure_cost("budget.cu")))
     yardstick, seconds, size = (min(column) for column in zip(*rounds))
     limit = SECONDS * yardstick / YARDSTICK
-    over = seconds > limit or size > BYTES
-    needed = MAX_ROUNDS if over else 1 if seconds < BELOW * limit else 2
+    exceeds = seconds > limit or size > BYTES
+    required_rounds = MAX_ROUNDS if exceeds else 1 if seconds < BELOW * limit else 2
 print(f"slicing_sort<ascending>, float, sm_90: {seconds:.1f} s ({seconds * YARDSTICK / yardstick:.1f} s where yardstick.cu "
       f"takes {YARDSTICK} s; here {yardstick:.1f} s), {size / 1000:.0f} kB"
-      + (f"; at most {limit:.1f} s and {BYTES / 1000:.0f} kB" if over else ""))
-print("budget: 0 passed, 1 failed" if over else "budget: 1 passed, 0 failed")
-sys.exit(1 if over else 0)
+      + (f"; at most {limit:.1f} s and {BYTES / 1000:.0f} kB" if exceeds else ""))
+print("budget: 0 passed, 1 failed" if exceeds else "budget: 1 passed, 0 failed")
+sys.exit(1 if exceeds else 0)

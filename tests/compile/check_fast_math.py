@@ -11,7 +11,7 @@ from common import HERE, INCLUDE, NVCC, QUICK, run_all
 FLAGS = ["-std=c++17", "-arch=compute_90", "-DFLOAT_ALONE", "-use_fast_math", f"-I{INCLUDE}", "-Werror=all-warnings", *QUICK]
 
 
-def complaint(source) -> str:
+def approximate_instructions(source) -> str:
     run = subprocess.run([NVCC, *FLAGS, "-ptx", str(source), "-o", "-"], capture_output=True, encoding="utf-8")
     if run.returncode:
         return f"{source.name}: {run.stderr}"
@@ -25,4 +25,4 @@ if not NVCC:
     print("fast math: skipped, there is no nvcc")
     sys.exit(0)
 sources = [path for path in sorted((HERE / "kernels").glob("*.cu")) if path.stem != "softmax_attention"]
-run_all("fast math", [lambda path=path: complaint(path) for path in sources])
+run_all("fast math", [lambda path=path: approximate_instructions(path) for path in sources])

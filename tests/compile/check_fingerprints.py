@@ -20,22 +20,22 @@ FUSING = "-O1 -fexpensive-optimizations"
 AARCH64, EMULATOR = "aarch64-linux-gnu-g++", "qemu-aarch64"
 
 
-def prints(folder: str, compiler: str, flags: str, run: list[str], sets: list[str]) -> dict[str, list[str]]:
-    """The output of the program for each available instruction set."""
+def outputs_by_set(folder: str, compiler: str, flags: str, run: list[str], sets: list[str]) -> dict[str, list[str]]:
+    """Builds the program. Returns its output for each available instruction set."""
     program = Path(folder) / f"{compiler}{flags}".replace(" ", "").replace("/", "_")
     command = [compiler, "-std=c++17", *flags.split(), *WARNINGS, f"-I{INCLUDE}", str(HERE / "fingerprint.cpp"), "-o", str(program)]
-    made = subprocess.run(command, capture_output=True, encoding="utf-8")
-    if made.returncode:
-        sys.exit(f"{' '.join(command)}\n{made.stderr[:4000]}")
-    found = {}
+    compilation = subprocess.run(command, capture_output=True, encoding="utf-8")
+    if compilation.returncode:
+        sys.exit(f"{' '.join(command)}\n{compilation.stderr[:4000]}")
+    outputs = {}
     for name in sets:
-        ran = subprocess.run([*run, str(program), name], capture_output=True, encoding="utf-8")
-        if ran.returncode == NOT_AVAILABLE:
+        run_result = subprocess.run([*run, str(program), name], capture_output=True, encoding="utf-8")
+        if run_result.returncode == NOT_AVAILABLE:
             continue
-        if ran.returncode or not ran.stdout:
-            sys.exit(f"{program.name} {name}: exit status {ran.returncode}\n{ran.stderr}")
-        found[name] = ran.stdout.splitlines()
-    return found
+        if run_result.returncode or not run_result.stdout:
+            sys.exit(f"{program.name} {name}: exit status {run_result.returncode}\n{run_result.stderr}")
+        outputs[name] = run_result.stdout.splitlines()
+    return outputs
 
 
 def difference(build: str, expected: list[str], actual: list[str]) -> str:
@@ -44,10 +44,10 @@ def difference(build: str, expected: list[str], actual: list[str]) -> str:
 
 
 with tempfile.TemporaryDirectory() as folder:
-    plain = prints(folder, "g++", "-O0 -ffp-contract=off -DSLICESORT_NO_VECTOR_EXTENSIONS", [], ["portable"])["portable"]
-    builds = {"-march=native": prints(folder, "g++", f"{FUSING} -march=native", [], SETS)}
+    plain = outputs_by_set(folder, "g++", "-O0 -ffp-contract=off -DSLICESORT_NO_VECTOR_EXTENSIONS", [], ["portable"])["portable"]
+    builds = {"-march=native": outputs_by_set(folder, "g++", f"{FUSING} -march=native", [], SETS)}
     if platform.machine() != "aarch64":
-        builds["aarch64"] = prints(folder, AARCH64, f"{FUSING} -static", [EMULATOR], ["portable"])
-print(f"{len(plain)} fingerprints; built for {', '.join(f'{b} ({len(found)} sets)' for b, found in builds.items())}")
+        builds["aarch64"] = outputs_by_set(folder, AARCH64, f"{FUSING} -static", [EMULATOR], ["portable"])
+print(f"{len(plain)} fingerprints; built for {', '.join(f'{b} ({len(outputs)} sets)' for b, outputs in builds.items())}")
 run_all("fingerprints", [partial(difference, f"{build}, {name}", plain, lines)
-                         for build, found in builds.items() for name, lines in found.items()])
+                         for build, outputs in builds.items() for name, lines in outputs.items()])

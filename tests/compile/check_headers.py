@@ -19,44 +19,44 @@ CUDA_HEADERS = "#include <cuda_runtime.h>\n#include <nvtx3/nvToolsExt.h>\n"
 
 
 def program(header: str, macros: bool) -> str:
-    before = "".join(f"#include <{h}>\n" for h in STANDARD) + CONFLICTING + "using namespace std;\n" if macros else ""
-    return before + f"#include <slicesort/{header}>\n" * 2 + "int main() {}\n"
+    preamble = "".join(f"#include <{h}>\n" for h in STANDARD) + CONFLICTING + "using namespace std;\n" if macros else ""
+    return preamble + f"#include <slicesort/{header}>\n" * 2 + "int main() {}\n"
 
 
 def check(compiler: str, standard: str, header: str, macros: bool) -> str:
     flags = WARNINGS + [f"-I{HERE}/forbidden_headers", f"-std=c++{standard}"]
     if compiler.startswith("clang"):
         flags.append("-Wno-unused-function")  # nothing is called in this program
-    return complaint(syntax_only(compiler, program(header, macros), *flags), compiler, standard, header, macros)
+    return error_of(syntax_only(compiler, program(header, macros), *flags), compiler, standard, header, macros)
 
 
 def check_cuda(host: str, standard: str, header: str, macros: bool) -> str:
     # Compiles to PTX only: there is nothing to assemble.
     flags = ["-ccbin", host, f"-std=c++{standard}", "-gencode=arch=compute_80,code=compute_80"]
     text = (CUDA_HEADERS if macros else "") + program(header, macros)
-    return complaint(compile_with_nvcc(text, *flags), f"nvcc with {host}", standard, header, macros)
+    return error_of(compile_with_nvcc(text, *flags), f"nvcc with {host}", standard, header, macros)
 
 
 def check_too_old(compiler: str, header: str) -> str:
     compiles, messages = syntax_only(compiler, f"#include <slicesort/{header}>\n", "-std=c++14")
     errors = [line for line in messages.splitlines() if "error:" in line]
-    fine = compiles or len(errors) == 2 and "slicesort: needs C++17 or later: compile with -std=c++17." in errors[0] and "fatal error" in errors[1]
-    return "" if fine else f"{header} ({compiler}, C++14) must say that it needs C++17, says:\n{messages}"
+    passed = compiles or len(errors) == 2 and "slicesort: needs C++17 or later: compile with -std=c++17." in errors[0] and "fatal error" in errors[1]
+    return "" if passed else f"{header} ({compiler}, C++14) must say that it needs C++17, says:\n{messages}"
 
 
-def complaint(result: tuple[bool, str], compiler: str, standard: str, header: str, macros: bool) -> str:
-    fine, messages = result
+def error_of(result: tuple[bool, str], compiler: str, standard: str, header: str, macros: bool) -> str:
+    passed, messages = result
     variant = " after conflicting macros" if macros else ""
-    return "" if fine else f"{header}{variant} ({compiler}, C++{standard}):\n{messages}"
+    return "" if passed else f"{header}{variant} ({compiler}, C++{standard}):\n{messages}"
 
 
-def names(pattern: str) -> list[str]:
+def header_names(pattern: str) -> list[str]:
     return sorted(h.relative_to(INCLUDE / "slicesort").as_posix() for h in INCLUDE.rglob(pattern))
 
 
-headers = [h for h in names("*.hpp") if h != "thrust.hpp"]
+headers = [h for h in header_names("*.hpp") if h != "thrust.hpp"]
 umbrellas = ["slicesort.hpp"]  # includes every operator
-# The first compiler shows that a header includes what it needs. The warnings of another one matter for public headers only.
+# The first compiler shows that a header includes what it needs. Warnings of other compilers matter only in public headers.
 public = [header for header in headers if not header.startswith("detail/")]
 jobs = [partial(check, compiler, "17", header, False)
         for i, compiler in enumerate(COMPILERS) for header in (public if i else headers)]
@@ -64,7 +64,7 @@ jobs += [partial(check, compiler, standard, umbrella, macros)
          for compiler in COMPILERS for umbrella in umbrellas for standard, macros in (("17", True), ("20", False))]
 jobs += [partial(check_too_old, compiler, header) for compiler in COMPILERS for header in public]
 if NVCC:
-    jobs += [partial(check_cuda, COMPILERS[0], "17", header, False) for header in names("*.cuh") + names("thrust.hpp") + umbrellas]
+    jobs += [partial(check_cuda, COMPILERS[0], "17", header, False) for header in header_names("*.cuh") + header_names("thrust.hpp") + umbrellas]
     jobs += [partial(check_cuda, COMPILERS[0], "17", umbrella, True) for umbrella in umbrellas]
     jobs += [partial(check_cuda, host, "20", "slicesort.hpp", False) for host in COMPILERS]
 else:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles every kernel of the library for sm_80 and sm_90, and those of float to PTX for the newest architecture of nvcc.
+"""Compiles every kernel of the library for sm_80 and sm_90, and the float kernels to PTX for the newest architecture of nvcc.
 Compares their resources with kernels/golden/, a file for each folder of detail/ that has kernels.
 
 Fails for a spill, a stack frame, a kernel without launch bounds, more registers than a block of that size can have, and a
@@ -32,13 +32,13 @@ REGISTERS = 65536  # of a multiprocessor, on all architectures so far; a thread 
 
 @dataclass(frozen=True)
 class Usage:
-    threads: int  # launch bound; 0: none
+    threads: int  # launch bound, or 0
     registers: int
     stack: int
     spill: int
     shared: int  # static; the library's kernels use dynamic shared memory
 
-    def complaints(self) -> list[str]:
+    def errors(self) -> list[str]:
         found = []
         if self.spill or self.stack:
             found.append(f"{self.spill} bytes of spills, {self.stack} bytes of stack frame; must have none")
@@ -60,8 +60,8 @@ def short(symbol: str) -> str:
     return re.sub(r"^void run_kernel<(.*?) ?>\(.*$", r"\1", text).replace("> >", ">>")
 
 
-def compiled(only: str, *flags: str) -> tuple[str, str, str]:
-    """Compiles one operator, or all. Returns the messages, the PTX, and a complaint if compilation fails."""
+def compile_kernels(only: str, *flags: str) -> tuple[str, str, str]:
+    """Compiles one operator, or all. Returns the messages, the PTX, and an error if compilation fails."""
     with tempfile.TemporaryDirectory() as folder:
         # All operators in one source, so that a shared kernel is compiled once.
         text = Path(folder) / "kernels.cu"
@@ -75,22 +75,22 @@ def compiled(only: str, *flags: str) -> tuple[str, str, str]:
         return messages, ptx.read_text(encoding="utf-8"), ""
 
 
-def assembled(folder: Path, units: list[Path]) -> tuple[Kernels, list[str]]:
-    """Resources of the golden kernels in a build's units, each from the first unit that has it; and complaints."""
+def assemble_built(folder: Path, units: list[Path]) -> tuple[Kernels, list[str]]:
+    """Resources of the golden kernels in a build's units, each from the first unit that has it, and errors."""
     subprocess.run(["ninja", "-C", str(folder), *(str(unit.relative_to(folder)) for unit in units)], check=True, stdout=subprocess.DEVNULL)
     missing = {kernel for kernel, _ in read_golden()[1]}
 
-    # The units have uncompressed PTX, since the PTX machine reads it.
+    # The units have uncompressed PTX, for the PTX machine.
     texts = [text.decode() for unit in units for text in re.findall(rb"^\.version \d[^\0]*", unit.read_bytes(), re.MULTILINE)]
     jobs = []
     for arch in ("sm_90", "sm_80"):
         for text in (text for text in texts if re.search(rf"^\.target {arch}$", text, re.MULTILINE)):
             symbols = {short(symbol): symbol for symbol in re.findall(r"\.entry (\w+)", text)}
-            if taken := sorted(missing & symbols.keys()):
-                jobs.append((text, arch, [symbols[kernel] for kernel in taken]))
+            if selected := sorted(missing & symbols.keys()):
+                jobs.append((text, arch, [symbols[kernel] for kernel in selected]))
                 missing -= symbols.keys()
 
-    def machine_code(text: str, arch: str, symbols: list[str]) -> tuple[Kernels, str]:
+    def assemble(text: str, arch: str, symbols: list[str]) -> tuple[Kernels, str]:
         with tempfile.TemporaryDirectory() as output:
             path = Path(output) / "kernels.ptx"
             path.write_text(text, encoding="utf-8")
@@ -98,27 +98,27 @@ def assembled(folder: Path, units: list[Path]) -> tuple[Kernels, list[str]]:
             run = subprocess.run([Path(NVCC).with_name("ptxas"), "-v", f"-arch={arch}", *entries, path, "-o", f"{output}/kernels.cubin"],
                                  capture_output=True, encoding="utf-8")
         messages = run.stdout + run.stderr
-        return {(short(symbol), arch): used for symbol, used in usage(messages, text).items()}, messages if run.returncode else ""
+        return {(short(symbol), arch): usage for symbol, usage in parse_usage(messages, text).items()}, messages if run.returncode else ""
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda job: machine_code(*job), jobs))
-    kernels = {key: used for found, _ in results for key, used in found.items()}
-    return kernels, [complaint for _, complaint in results if complaint]
+        results = list(pool.map(lambda job: assemble(*job), jobs))
+    kernels = {key: usage for found, _ in results for key, usage in found.items()}
+    return kernels, [error for _, error in results if error]
 
 
-def usage(messages: str, ptx: str) -> dict[str, Usage]:
+def parse_usage(messages: str, ptx: str) -> dict[str, Usage]:
     bounds = dict(re.findall(r"\.entry (\w+)\([^)]*\)\s*\.maxntid (\d+)", ptx))
     found = {}
-    for block in messages.split("Compiling entry function '")[1:]:
-        symbol = block[:block.index("'")]
-        number = {resource: int(n) for n, resource in re.findall(r"(\d+) (bytes stack frame|bytes spill stores|bytes spill loads|registers|bytes smem)", block)}
-        found[symbol] = Usage(int(bounds.get(symbol, 0)), number["registers"], number["bytes stack frame"],
-                              number["bytes spill stores"] + number["bytes spill loads"], number.get("bytes smem", 0))
+    for section in messages.split("Compiling entry function '")[1:]:
+        symbol = section[:section.index("'")]
+        counts = {resource: int(n) for n, resource in re.findall(r"(\d+) (bytes stack frame|bytes spill stores|bytes spill loads|registers|bytes smem)", section)}
+        found[symbol] = Usage(int(bounds.get(symbol, 0)), counts["registers"], counts["bytes stack frame"],
+                              counts["bytes spill stores"] + counts["bytes spill loads"], counts.get("bytes smem", 0))
     return found
 
 
 def kernel_folders() -> dict[str, str]:
-    """The folder of detail/ of each kernel, a struct with launch bounds."""
+    """Maps each kernel, a struct with launch bounds, to its folder of detail/."""
     found = {}
     for path in sorted([*(INCLUDE / "slicesort/detail").rglob("*.hpp"), INCLUDE / "slicesort/detail/cuda/launch.cuh"]):
         parts = re.split(r"static constexpr int max_threads\b", path.read_text(encoding="utf-8"))
@@ -127,15 +127,15 @@ def kernel_folders() -> dict[str, str]:
     return found
 
 
-def struct_of(kernel: str) -> str:
+def struct_name(kernel: str) -> str:
     return kernel.split("<")[0]
 
 
-def table(version: str, kernels: Kernels, width: int) -> str:
+def format_table(version: str, kernels: Kernels, width: int) -> str:
     lines = ["# SPDX-License-Identifier: Apache-2.0", "# Resources of each kernel; written by tests/compile/check_kernels.py --update.",
              f"# nvcc {version}", f"{'kernel':{width}}  arch   " + "  ".join(f"{column:>9}" for column in COLUMNS)]
-    for (kernel, arch), used in sorted(kernels.items()):
-        lines.append(f"{kernel:{width}}  {arch}  " + "  ".join(f"{getattr(used, column):9}" for column in COLUMNS))
+    for (kernel, arch), usage in sorted(kernels.items()):
+        lines.append(f"{kernel:{width}}  {arch}  " + "  ".join(f"{getattr(usage, column):9}" for column in COLUMNS))
     return "\n".join(lines) + "\n"
 
 
@@ -146,7 +146,7 @@ def read_table(text: str) -> tuple[str, Kernels]:
 
 
 def read_golden(only: str = "") -> tuple[set[str], Kernels]:
-    """The nvcc versions (one) and the rows of one golden file, or of all."""
+    """Returns the nvcc versions (normally one) and the rows of one golden file, or of all."""
     versions, kernels = set(), {}
     for path in sorted(GOLDEN.glob(f"{only or '*'}.txt")):
         version, rows = read_table(path.read_text(encoding="utf-8"))
@@ -161,9 +161,9 @@ def write_golden(version: str, kernels: Kernels, folders: dict[str, str], only: 
     GOLDEN.mkdir(exist_ok=True)
     for path in GOLDEN.glob(f"{only or '*'}.txt"):
         path.unlink()
-    for folder in sorted({folders[struct_of(kernel)] for kernel, _ in kernels}):
+    for folder in sorted({folders[struct_name(kernel)] for kernel, _ in kernels}):
         path = GOLDEN / f"{folder}.txt"
-        path.write_text(table(version, {key: used for key, used in kernels.items() if folders[struct_of(key[0])] == folder}, width), encoding="utf-8")
+        path.write_text(format_table(version, {key: usage for key, usage in kernels.items() if folders[struct_name(key[0])] == folder}, width), encoding="utf-8")
         print(f"wrote {path}")
 
 
@@ -197,43 +197,43 @@ def main() -> int:
     version = re.search(r"V(\d+\.\d+\.\d+)", subprocess.run([NVCC, "--version"], capture_output=True, encoding="utf-8", check=True).stdout)[1]
     newest = max(map(int, re.findall(r"compute_(\d+)", subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, encoding="utf-8", check=True).stdout)))
     # This PTX is never run; it shows that the front end accepts the code.
-    for_newest = ("-ptx", f"-arch=compute_{newest}", "-DFLOAT_ALONE", *QUICK)
+    newest_flags = ("-ptx", f"-arch=compute_{newest}", "-DFLOAT_ALONE", *QUICK)
     units = sorted(unit for name in UNITS for unit in options.built.rglob(name)) if options.built else []
     if options.built and not units:
         print(f"{options.built} has no PTX of kernels: compiling them")
     jobs = [] if units else [("-cubin", f"-arch=sm_{arch}", "-Xptxas=-v") for arch in ARCHITECTURES]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda flags: compiled(options.only, *flags), [*jobs, for_newest]))
-    complaints = [complaint for _, _, complaint in results if complaint]
+        results = list(pool.map(lambda flags: compile_kernels(options.only, *flags), [*jobs, newest_flags]))
+    errors = [error for _, _, error in results if error]
     folders = kernel_folders()
-    kernels = {(short(symbol), f"sm_{arch}"): used for arch, (messages, ptx, _) in zip(ARCHITECTURES, results[:-1])
-               for symbol, used in usage(messages, ptx).items()}
+    kernels = {(short(symbol), f"sm_{arch}"): usage for arch, (messages, ptx, _) in zip(ARCHITECTURES, results[:-1])
+               for symbol, usage in parse_usage(messages, ptx).items()}
     if units:
-        kernels, failed = assembled(options.built, units)
-        complaints += failed
-    complaints += [f"{kernel} {arch}: is no kernel of detail/" for kernel, arch in sorted(kernels) if struct_of(kernel) not in folders]
-    kernels = {key: used for key, used in kernels.items() if folders.get(struct_of(key[0]), "") == options.only or not options.only}
+        kernels, assembly_errors = assemble_built(options.built, units)
+        errors += assembly_errors
+    errors += [f"{kernel} {arch}: is not a kernel of detail/" for kernel, arch in sorted(kernels) if struct_name(kernel) not in folders]
+    kernels = {key: usage for key, usage in kernels.items() if folders.get(struct_name(key[0]), "") == options.only or not options.only}
     entries = len(re.findall(r"\.entry\b", results[-1][1]))
-    complaints += [f"{kernel} {arch}: {complaint}" for (kernel, arch), used in sorted(kernels.items()) for complaint in used.complaints()]
-    library = {kernel for kernel, folder in folders.items() if not options.only or folder == options.only}
-    complaints += [f"{kernel}: no tests/compile/kernels/*.cu instantiates it" for kernel in sorted(library - {struct_of(kernel) for kernel, _ in kernels})]
+    errors += [f"{kernel} {arch}: {error}" for (kernel, arch), usage in sorted(kernels.items()) for error in usage.errors()]
+    library_kernels = {kernel for kernel, folder in folders.items() if not options.only or folder == options.only}
+    errors += [f"{kernel}: no tests/compile/kernels/*.cu instantiates it" for kernel in sorted(library_kernels - {struct_name(kernel) for kernel, _ in kernels})]
 
-    if options.update and kernels and not complaints:
+    if options.update and kernels and not errors:
         write_golden(version, kernels, folders, options.only)
     golden_versions, golden = read_golden(options.only)
     if units:  # each kernel for one architecture
         found = {kernel for kernel, _ in kernels}
-        golden = {key: used for key, used in golden.items() if key in kernels or key[0] not in found}
+        golden = {key: usage for key, usage in golden.items() if key in kernels or key[0] not in found}
     if golden_versions <= {version}:
-        different = differences(golden, kernels) if not complaints else []
-        complaints += different + (["run check_kernels.py --update when this is meant"] if different else [])
+        changes = differences(golden, kernels) if not errors else []
+        errors += changes + (["run check_kernels.py --update if this is intended"] if changes else [])
     else:
         print(f"the golden values are of nvcc {', '.join(sorted(golden_versions))}, this is {version}: only spills, stack frames and launch bounds were checked")
-    print("\n".join(complaints[:60]))
-    registers = max((used.registers for used in kernels.values()), default=0)
+    print("\n".join(errors[:60]))
+    registers = max((usage.registers for usage in kernels.values()), default=0)
     print(f"kernels: {len(kernels)} for {', '.join('sm_' + a for a in ARCHITECTURES)}, {entries} as PTX for compute_{newest}; "
-          f"at most {registers} registers; {len(complaints)} complaints")
-    return 1 if complaints or not kernels or not entries else 0
+          f"at most {registers} registers; {len(errors)} errors")
+    return 1 if errors or not kernels or not entries else 0
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ WITH_LTO = ["native", "arrays"]
 OPTIMIZATION = {"-O0", "-O1", "-O2", "-O3", "-fexpensive-optimizations"}
 # Destructors of exceptions are in a vtable that units share, so that any unit can catch them. They compute nothing.
 SHARED = re.compile(r"_ZN9slicesort2v0(16invalid_argument|15workspace_error|10cuda_error)D[012]Ev$")
-# Functions of the standard library that take floating-point numbers, or compare those of a sequence.
+# Functions of the standard library that take floating-point numbers, or compare the elements of a sequence.
 NUMBER = r"(?:float|double|long double)"
 PARAMETER = rf"(?:{NUMBER}|int|long|unsigned int|unsigned long)(?: const&)?"
 COMPUTES = re.compile(rf"(?:^|.* )std::\w+(?:<.*>)?\((?:(?=.*\b{NUMBER}\b){PARAMETER}(?:, {PARAMETER})*|std::initializer_list<{NUMBER}>)\)$"
@@ -52,7 +52,7 @@ def output(*command: str | Path, **options) -> str:
     return run.stdout
 
 
-def reported(job) -> str:
+def error_of(job) -> str:
     try:
         return job()
     except RuntimeError as error:
@@ -67,32 +67,32 @@ class Unit:
         self.compiler, self.flags, self.build, self.bits = compiler, flags.split(), "", ""
         self.symbols: set[str] = set()
 
-    def compiled(self) -> str:
+    def compile(self) -> str:
         language = ["-x", "cu", "-arch=compute_90", "-Xcompiler=-fPIC"] if self.compiler == "nvcc" else ["-fPIC"]
         compiler = NVCC if self.compiler == "nvcc" else self.compiler
         output(compiler, "-std=c++17", *self.flags, *language, f'-DUNIT="{self.name}"', f"-I{INCLUDE}", "-c", SOURCES / "unit.cpp",
                "-o", self.object)
         names = [line.split()[-1] for line in output("nm", self.object).splitlines() if " W _Z" in line]
-        of_slicesort = re.compile(r"_Z(Z?N[VK]*|T[hvc]\w*)9slicesort")
-        self.symbols = {name for name in names if of_slicesort.match(name)}
+        slicesort_symbol = re.compile(r"_Z(Z?N[VK]*|T[hvc]\w*)9slicesort")
+        self.symbols = {name for name in names if slicesort_symbol.match(name)}
         if not self.symbols:
             return f"{self.name}: has no weak functions"
-        plain = output("c++filt", input="\n".join(names)).splitlines()
-        self.symbols |= {name for name in plain if COMPUTES.search(name) and not MOVES.search(name)}
+        demangled = output("c++filt", input="\n".join(names)).splitlines()
+        self.symbols |= {name for name in demangled if COMPUTES.search(name) and not MOVES.search(name)}
         return ""
 
     def libraries(self) -> list[str]:
         return [f"-L{Path(NVCC).resolve().parents[1] / 'lib64'}", "-lcudart_static", "-ldl", "-lrt"] if self.compiler == "nvcc" else []
 
 
-def linked(main: Path, units: list[Unit], shared: bool) -> list[str]:
+def link_and_run(main: Path, units: list[Unit], shared: bool) -> list[str]:
     """Links units in this order and runs the program; returns its lines."""
     cuda = [flag for u in units if not shared for flag in u.libraries()]
     with tempfile.NamedTemporaryFile(dir=main.parent, delete=False) as file:
         program = file.name
-    parts = [u.library if shared else u.object for u in units]
+    objects = [u.library if shared else u.object for u in units]
     try:
-        output(GXX, "-rdynamic", "-Wl,--no-as-needed", main, *parts, "-o", program, f"-Wl,-rpath,{main.parent}", "-pthread", *cuda)
+        output(GXX, "-rdynamic", "-Wl,--no-as-needed", main, *objects, "-o", program, f"-Wl,-rpath,{main.parent}", "-pthread", *cuda)
         return output(program).splitlines()
     finally:
         Path(program).unlink(missing_ok=True)
@@ -103,33 +103,33 @@ def shared_library(unit: Unit) -> str:
     return ""
 
 
-def alone(main: Path, unit: Unit) -> str:
-    lines = linked(main, [unit], False)
+def check_alone(main: Path, unit: Unit) -> str:
+    lines = link_and_run(main, [unit], False)
     if len(lines) != 1 or not (found := re.fullmatch(rf"{unit.name} (v0_\w+) ([0-9a-f]{{8}})", lines[0])):
         return f"{unit.name} alone prints {lines}"
     unit.build, unit.bits = found.groups()
     return ""
 
 
-def mixed(main: Path, units: list[Unit], shared: bool) -> str:
-    lines = linked(main, units, shared)
-    complaints = [] if len(lines) == len(units) else [f"  prints {len(lines)} lines"]
+def check_mixed(main: Path, units: list[Unit], shared: bool) -> str:
+    lines = link_and_run(main, units, shared)
+    mismatches = [] if len(lines) == len(units) else [f"  prints {len(lines)} lines"]
     for unit in units:
-        mates = [u for u in units if u.build == unit.build] if "-ffast-math" in unit.flags else [unit]
-        expected = {f"{unit.name} {unit.build} {u.bits}" for u in mates}
+        same_build = [u for u in units if u.build == unit.build] if "-ffast-math" in unit.flags else [unit]
+        expected = {f"{unit.name} {unit.build} {u.bits}" for u in same_build}
         if not expected & set(lines):
-            complaints.append(f"  must print {' or '.join(sorted(expected))}, prints {[s for s in lines if s.startswith(unit.name + ' ')]}")
-    return "\n".join([f"{' '.join(u.name for u in units)} ({'shared' if shared else 'static'}):", *complaints]) if complaints else ""
+            mismatches.append(f"  must print {' or '.join(sorted(expected))}, prints {[s for s in lines if s.startswith(unit.name + ' ')]}")
+    return "\n".join([f"{' '.join(u.name for u in units)} ({'shared' if shared else 'static'}):", *mismatches]) if mismatches else ""
 
 
-def disjoint(a: Unit, b: Unit) -> str:
+def check_disjoint(a: Unit, b: Unit) -> str:
     if a.build == b.build:
         return "" if set(a.flags) ^ set(b.flags) <= OPTIMIZATION and a.compiler == b.compiler else f"{a.name} and {b.name} are both {a.build}"
     common = sorted(name for name in a.symbols & b.symbols if not SHARED.match(name))
     return f"{a.name} and {b.name} share {len(common)} weak functions:\n" + "\n".join(common) if common else ""
 
 
-def tagged() -> str:
+def check_abi_tags() -> str:
     """Finds functions of v0 without an ABI tag, in clang's syntax tree of all public headers for the host."""
     headers = [p.relative_to(INCLUDE) for p in sorted((INCLUDE / "slicesort").rglob("*.hpp"))]
     headers = [p for p in headers if "detail" not in p.parts and p.name not in ("blas.hpp", "thrust.hpp")]
@@ -157,7 +157,7 @@ def tagged() -> str:
     return "no ABI tag:\n" + "\n".join(missing) if missing else ""
 
 
-def one_definition(folder: Path, units: list[Unit]) -> str:
+def check_one_definition(folder: Path, units: list[Unit]) -> str:
     """Links units with link-time optimization, which must report no conflicting types."""
     flags = ["-flto", "-fno-fat-lto-objects", f"-I{INCLUDE}"]
     objects = []
@@ -174,19 +174,19 @@ options.add_argument("--all", action="store_true", help="more builds, linked in 
 arguments = options.parse_args()
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
-    everything = [Unit(folder, *u) for u in UNITS + MORE if u[1] in COMPILERS or (u[1] == "nvcc" and NVCC)]
-    units = everything if arguments.all else [u for u in everything if u.name in [u[0] for u in UNITS]]
+    all_units = [Unit(folder, *u) for u in UNITS + MORE if u[1] in COMPILERS or (u[1] == "nvcc" and NVCC)]
+    units = all_units if arguments.all else [u for u in all_units if u.name in [u[0] for u in UNITS]]
     main = folder / "main.o"
     output(GXX, "-std=c++17", "-O1", f"-I{INCLUDE}", "-c", SOURCES / "main.cpp", "-o", main)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        done = [*pool.map(reported, [u.compiled for u in units])] + [*pool.map(reported, [partial(shared_library, u) for u in units])]
-        done += pool.map(reported, [partial(alone, main, u) for u in units])
+        errors = [*pool.map(error_of, [u.compile for u in units])] + [*pool.map(error_of, [partial(shared_library, u) for u in units])]
+        errors += pool.map(error_of, [partial(check_alone, main, u) for u in units])
     orders = [units[i:] + units[:i] for i in range(len(units))]  # each unit comes first once
     if arguments.all:
         orders += [list(pair) for pair in permutations(units, 2)]
-    jobs = [lambda text=text: text for text in done]
-    jobs += [partial(disjoint, a, b) for a, b in combinations(units, 2)]
-    jobs += [partial(mixed, main, order, shared) for order in orders for shared in (False, True)]
-    jobs += [tagged] if CLANG in COMPILERS else []
-    jobs.append(partial(one_definition, folder, [u for u in everything if u.name in WITH_LTO]))
-    run_all("mixed units", [partial(reported, job) for job in jobs])
+    jobs = [lambda text=text: text for text in errors]
+    jobs += [partial(check_disjoint, a, b) for a, b in combinations(units, 2)]
+    jobs += [partial(check_mixed, main, order, shared) for order in orders for shared in (False, True)]
+    jobs += [check_abi_tags] if CLANG in COMPILERS else []
+    jobs.append(partial(check_one_definition, folder, [u for u in all_units if u.name in WITH_LTO]))
+    run_all("mixed units", [partial(error_of, job) for job in jobs])

@@ -47,27 +47,27 @@ def check(compiler: str, kind: str, folder: Path) -> tuple[int, list[str]]:
                             "-o", str(program), "-pthread"], capture_output=True, encoding="utf-8")
     if build.returncode != 0:
         return len(cases), [f"{compiler} {kind}: does not build\n{build.stderr[:2000]}"] * len(cases)
-    complaints = []
+    errors = []
     for environment, fault, report in cases:
         run = subprocess.run([*without_randomization(), str(program), fault], capture_output=True, encoding="utf-8",
                              env={**os.environ, **environment})
-        good = run.returncode == 0 and not run.stderr if not report else run.returncode != 0 and report in run.stderr
-        if not good:
-            complaints.append(f"{compiler} {kind}, {fault} {environment or ''}: expected '{report or 'no report'}', "
+        passed = run.returncode == 0 and not run.stderr if not report else run.returncode != 0 and report in run.stderr
+        if not passed:
+            errors.append(f"{compiler} {kind}, {fault} {environment or ''}: expected '{report or 'no report'}', "
                               f"exit status {run.returncode}\n{run.stdout[:300]}{run.stderr[:1500]}")
-    return len(cases), complaints
+    return len(cases), errors
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [(compiler, kind) for compiler in COMPILERS for kind in KINDS]
         results = list(pool.map(lambda job: check(*job, Path(folder)), jobs))
-    complaints = [c for _, found in results for c in found]
+    errors = [c for _, program_errors in results for c in program_errors]
     total = sum(n for n, _ in results)
-    for complaint in complaints:
-        print(complaint)
-    print(f"negative tests: {total - len(complaints)} passed, {len(complaints)} failed")
-    sys.exit(1 if complaints or not total else 0)
+    for error in errors:
+        print(error)
+    print(f"negative tests: {total - len(errors)} passed, {len(errors)} failed")
+    sys.exit(1 if errors or not total else 0)
 
 
 if __name__ == "__main__":

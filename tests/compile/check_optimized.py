@@ -14,24 +14,24 @@ PROCESSORS = ["skylake-avx512", "native", "icelake-server", "sapphirerapids", "z
 TYPES = ["float", "bfloat16", "double", "float16"]
 
 
-def compiled(compiler: str, processor: str, element: str) -> str:
+def compile_warnings(compiler: str, processor: str, element: str) -> str:
     text = f"""#include "all_operators.hpp"
 using namespace slicesort;
 unsigned fingerprint(exec::host exec, grad_mode mode) {{ return all_operators::fingerprint<{element}>(exec, mode); }}
 """
     output = ["-S", "-o", "/dev/null"] if compiler == "g++" else ["-fsyntax-only"]
-    made = subprocess.run([compiler, "-std=c++17", "-O3", f"-march={processor}", *WARNINGS, f"-I{INCLUDE}", f"-I{HERE}", *output,
+    run = subprocess.run([compiler, "-std=c++17", "-O3", f"-march={processor}", *WARNINGS, f"-I{INCLUDE}", f"-I{HERE}", *output,
                            "-x", "c++", "-"], input=text, capture_output=True, encoding="utf-8")
-    return made.stderr and f"{element} ({compiler} -march={processor}):\n{made.stderr}"
+    return run.stderr and f"{element} ({compiler} -march={processor}):\n{run.stderr}"
 
 
-def known(processor: str) -> bool:
+def is_known(processor: str) -> bool:
     """False if g++ is older than the processor."""
     return not subprocess.run(["g++", f"-march={processor}", "-x", "c++", "-fsyntax-only", "/dev/null"], capture_output=True).returncode
 
 
 calls = [("g++", PROCESSORS[0], element) for element in TYPES[:2]]
 if sys.argv[1:] == ["--all"]:
-    calls = [("g++", processor, element) for processor in filter(known, PROCESSORS) for element in TYPES]
+    calls = [("g++", processor, element) for processor in filter(is_known, PROCESSORS) for element in TYPES]
     calls += [("clang++", PROCESSORS[0], element) for element in TYPES]
-run_all("optimized", [partial(compiled, *call) for call in calls])
+run_all("optimized", [partial(compile_warnings, *call) for call in calls])

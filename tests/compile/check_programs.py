@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Builds and runs the small programs of programs/: calls without exceptions and RTTI, and the bindings for adapters to other
-languages. check_programs.py [--all]: each compiler with one standard, or with both."""
+languages. check_programs.py [--all]: builds with each compiler for one standard, or for both."""
 import os
 import subprocess
 import sys
@@ -13,21 +13,21 @@ from pathlib import Path
 from common import COMPILERS, HERE, INCLUDE, WARNINGS, run_all
 
 FOLDER = tempfile.TemporaryDirectory()
-NUMBER = count()
+PROGRAM_NUMBERS = count()
 
 
-def step(*command: str | Path) -> str:
+def run_command(*command: str | Path) -> str:
     run = subprocess.run([str(c) for c in command], capture_output=True, encoding="utf-8")
     return "" if run.returncode == 0 else f"{' '.join(map(str, command))}\nexit status {run.returncode}\n{run.stdout}{run.stderr}"
 
 
-def program(compiler: str, flags: str, source: str) -> str:
-    linked = Path(FOLDER.name) / f"{next(NUMBER)}"
-    return step(compiler, *flags.split(), *WARNINGS, f"-I{INCLUDE}", HERE / "programs" / source, "-o", linked) or step(linked)
+def build_and_run(compiler: str, flags: str, source: str) -> str:
+    executable = Path(FOLDER.name) / f"{next(PROGRAM_NUMBERS)}"
+    return run_command(compiler, *flags.split(), *WARNINGS, f"-I{INCLUDE}", HERE / "programs" / source, "-o", executable) or run_command(executable)
 
 
 os.environ["LC_ALL"] = "C"
-jobs = [partial(program, compiler, f"-std=c++{standard} -O0 -fno-exceptions -fno-rtti", "no_exceptions.cpp")
+jobs = [partial(build_and_run, compiler, f"-std=c++{standard} -O0 -fno-exceptions -fno-rtti", "no_exceptions.cpp")
         for i, compiler in enumerate(COMPILERS) for j, standard in enumerate(("17", "20")) if i == j or sys.argv[1:] == ["--all"]]
-jobs.append(partial(program, COMPILERS[0], "-std=c++17 -O0", "bindings.cpp"))
+jobs.append(partial(build_and_run, COMPILERS[0], "-std=c++17 -O0", "bindings.cpp"))
 run_all("programs", jobs)

@@ -37,10 +37,10 @@ def precompiled(compiler: str, folder: str, *flags: str) -> list[str]:
     clang = compiler.startswith("clang")
     output = Path(folder) / compiler
     (output / "slicesort").mkdir(parents=True)
-    made = output / "slicesort" / ("slicesort.hpp.pch" if clang else "slicesort.hpp.gch")
-    subprocess.run([compiler, f"-I{INCLUDE}", *flags, "-x", "c++-header", "-w", INCLUDE / "slicesort/slicesort.hpp", "-o", made],
+    header = output / "slicesort" / ("slicesort.hpp.pch" if clang else "slicesort.hpp.gch")
+    subprocess.run([compiler, f"-I{INCLUDE}", *flags, "-x", "c++-header", "-w", INCLUDE / "slicesort/slicesort.hpp", "-o", header],
                    check=True)
-    return ["-include-pch", str(made)] if clang else [f"-I{output}"]
+    return ["-include-pch", str(header)] if clang else [f"-I{output}"]
 
 
 def compile_with_nvcc(source: str, *flags: str) -> tuple[bool, str]:
@@ -54,11 +54,11 @@ def compile_with_nvcc(source: str, *flags: str) -> tuple[bool, str]:
 
 
 def run_all(check: str, jobs: list) -> None:
-    """Runs functions that return a complaint or an empty string; exits with status 1 if there is a complaint."""
+    """Runs functions that return an error message, or an empty string. Exits with status 1 if one fails."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        complaints = [c for c in pool.map(lambda job: job(), jobs) if c]
-    for complaint in complaints:
-        lines = complaint.splitlines()
+        errors = [c for c in pool.map(lambda job: job(), jobs) if c]
+    for error in errors:
+        lines = error.splitlines()
         print("\n".join(lines[:15] + ([f"({len(lines) - 15} more lines)"] if len(lines) > 15 else []) + [""]))
-    print(f"{check}: {len(jobs) - len(complaints)} passed, {len(complaints)} failed")
-    sys.exit(1 if complaints or not jobs else 0)
+    print(f"{check}: {len(jobs) - len(errors)} passed, {len(errors)} failed")
+    sys.exit(1 if errors or not jobs else 0)

@@ -21,7 +21,7 @@ using namespace support;
 
 // Several tiles of channels, with partial vectors of every width in rows and channels.
 constexpr extents3 shape{2, 131, 70};
-// A small shape for slow operators; a tall one with 32-bit indices.
+// A small shape for slow operators, and a long one with 32-bit indices.
 constexpr extents3 small{2, 67, 37}, tall{1, 65600, 2};
 std::vector<index_t> const lengths{131, 90}, small_lengths{67, 41}, key_lengths{139, 90};
 
@@ -69,98 +69,100 @@ struct scratch {
 };
 
 template <class T>
-std::vector<T> numbers(index_t size, std::uint64_t seed) {
+std::vector<T> normal_values(index_t size, std::uint64_t seed) {
   return make_column<T>(input_kind::normal, static_cast<std::size_t>(size), seed);
 }
 template <class T>
-tensor<T> number_tensor(extents3 e, std::uint64_t seed) {
+tensor<T> normal_tensor(extents3 e, std::uint64_t seed) {
   tensor<T> t(e);
-  t.elements() = numbers<T>(e.size(), seed);
+  t.elements() = normal_values<T>(e.size(), seed);
   return t;
 }
 // Gradients that a call accumulates into.
 template <class T>
 tensor<T> previous_gradients(extents3 e) {
-  return number_tensor<T>(e, 99);
+  return normal_tensor<T>(e, 99);
 }
 
-constexpr ss::backward_options add_to(ss::tensor1<index_t const> rows_valid = {}) {
-  return {ss::grad_mode::accumulate, rows_valid};
+constexpr ss::backward_options accumulate(ss::tensor1<index_t const> valid_lengths = {}) {
+  return {ss::grad_mode::accumulate, valid_lengths};
 }
 
 template <class T, class Index>
-void sorted(operator_fingerprints<T>& fingerprints, extents3 e,
-            std::vector<index_t> const& rows_valid) {
+void add_sort(operator_fingerprints<T>& fingerprints, extents3 e,
+              std::vector<index_t> const& valid_lengths) {
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
   scratch memory(op.template workspace_bytes<T>(exec, e));
   tensor<T> const x = mixed_tensor<T>(e, all_kinds, 1), dy = mixed_tensor<T>(e, all_kinds, 2);
   tensor<T> y(e), dx = previous_gradients<T>(e);
   tensor<Index> perm(e);
-  op.forward(exec, x.view(), y.view(), {perm.view()}, memory, {view_of(rows_valid)});
+  op.forward(exec, x.view(), y.view(), {perm.view()}, memory, {view_of(valid_lengths)});
   fingerprints.forward.add(y);
   fingerprints.forward.add(perm);
-  op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(rows_valid)));
+  op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory,
+              accumulate(view_of(valid_lengths)));
   fingerprints.backward.add(dx);
 }
 template <class T>
-void slicing_sort() {
+void print_slicing_sort() {
   operator_fingerprints<T> fingerprints("slicing_sort");
-  sorted<T, std::uint16_t>(fingerprints, shape, {});
-  sorted<T, std::int32_t>(fingerprints, shape, lengths);
-  sorted<T, std::uint32_t>(fingerprints, tall, {});
+  add_sort<T, std::uint16_t>(fingerprints, shape, {});
+  add_sort<T, std::int32_t>(fingerprints, shape, lengths);
+  add_sort<T, std::uint32_t>(fingerprints, tall, {});
 }
 
 template <class T>
-void permute() {
+void print_permute() {
   operator_fingerprints<T> fingerprints("permute");
   for (extents3 e : {shape, tall}) {
-    std::vector<index_t> const rows_valid = e == shape ? lengths : std::vector<index_t>{65599};
+    std::vector<index_t> const valid_lengths = e == shape ? lengths : std::vector<index_t>{65599};
     scratch memory(ss::permute::workspace_bytes<T>(exec, e));
-    tensor<T> const x = mixed_tensor<T>(e, all_kinds, 1), dy = number_tensor<T>(e, 2);
+    tensor<T> const x = mixed_tensor<T>(e, all_kinds, 1), dy = normal_tensor<T>(e, 2);
     tensor<T> y(e), dx = previous_gradients<T>(e);
     tensor<std::uint32_t> perm(e);
     for_each_position(e, [&](index_t b, index_t n, index_t c) {
       // A permutation, since 7 is coprime to the lengths.
-      auto const rows = static_cast<std::uint32_t>(rows_valid[static_cast<std::size_t>(b)]);
+      auto const rows = static_cast<std::uint32_t>(valid_lengths[static_cast<std::size_t>(b)]);
       perm(b, n, c) = (static_cast<std::uint32_t>(n) * 7u + static_cast<std::uint32_t>(c)) % rows;
     });
     ss::permute const op;
-    op.forward(exec, x.view(), {perm.view()}, y.view(), memory, {view_of(rows_valid)});
+    op.forward(exec, x.view(), {perm.view()}, y.view(), memory, {view_of(valid_lengths)});
     fingerprints.forward.add(y);
-    op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory, add_to(view_of(rows_valid)));
+    op.backward(exec, dy.view(), {perm.view()}, dx.view(), memory,
+                accumulate(view_of(valid_lengths)));
     fingerprints.backward.add(dx);
   }
 }
 
 template <class T>
-void multi_permutation() {
+void print_multi_permutation() {
   operator_fingerprints<T> fingerprints("multi_permutation");
   using A = ss::detail::accumulator_t<T>;
   ss::multi_permutation<pattern_order> const op(3, pattern_order{zigzag});
   scratch memory(op.template workspace_bytes<T>(exec, shape));
-  tensor<T> const x = number_tensor<T>(shape, 1), dy = number_tensor<T>(shape, 2);
+  tensor<T> const x = normal_tensor<T>(shape, 1), dy = normal_tensor<T>(shape, 2);
   tensor<T> y(shape), dx = previous_gradients<T>(shape);
   tensor<std::uint16_t> perm(shape);
-  std::vector<A> const w = numbers<A>(3, 3);
+  std::vector<A> const w = normal_values<A>(3, 3);
   std::vector<A> dw(3);
   ss::tensor1<A const> const weights(w.data(), 3);
   op.forward(exec, x.view(), weights, y.view(), {perm.view()}, memory, {view_of(lengths)});
   fingerprints.forward.add(y);
   fingerprints.forward.add(perm);
   op.backward(exec, dy.view(), x.view(), weights, {perm.view()}, dx.view(),
-              ss::tensor1<A>(dw.data(), 3), memory, add_to(view_of(lengths)));
+              ss::tensor1<A>(dw.data(), 3), memory, accumulate(view_of(lengths)));
   fingerprints.backward.add(dx);
   fingerprints.backward.add(dw);
 }
 
 template <class T>
-void short_convolution() {
+void print_short_convolution() {
   operator_fingerprints<T> fingerprints("short_convolution");
   ss::short_convolution const op(4, 2);
   scratch memory(op.workspace_bytes<T>(exec, shape));
   extents3 const filters{1, 4, shape.channels};
-  tensor<T> const x = number_tensor<T>(shape, 1), dy = number_tensor<T>(shape, 2),
-                  weights = number_tensor<T>(filters, 3);
+  tensor<T> const x = normal_tensor<T>(shape, 1), dy = normal_tensor<T>(shape, 2),
+                  weights = normal_tensor<T>(filters, 3);
   tensor<T> y(shape), dx = previous_gradients<T>(shape), dweights = previous_gradients<T>(filters);
   op.forward(exec, x.view(), weights.view(), y.view(), memory, {view_of(lengths)});
   fingerprints.forward.add(y);
@@ -171,82 +173,82 @@ void short_convolution() {
 }
 
 template <class T>
-void max_exchange() {
+void print_max_exchange() {
   operator_fingerprints<T> fingerprints("max_exchange");
   ss::max_exchange const op(5);
   scratch memory(op.workspace_bytes<T>(exec, shape));
-  tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = number_tensor<T>(shape, 2);
+  tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = normal_tensor<T>(shape, 2);
   tensor<T> y(shape), dx = previous_gradients<T>(shape);
   tensor<std::uint16_t> maximum({shape.batch, 1, shape.channels});
   op.forward(exec, x.view(), y.view(), {maximum.view()}, memory, {view_of(lengths)});
   fingerprints.forward.add(y);
   fingerprints.forward.add(maximum);
-  op.backward(exec, dy.view(), {maximum.view()}, dx.view(), memory, add_to());
+  op.backward(exec, dy.view(), {maximum.view()}, dx.view(), memory, accumulate());
   fingerprints.backward.add(dx);
 }
 
-template <class T, class Form>
-void shuffled(operator_fingerprints<T>& fingerprints, ss::shuffle<Form> const& op) {
+template <class T, class Granularity>
+void add_shuffle(operator_fingerprints<T>& fingerprints, ss::shuffle<Granularity> const& op) {
   scratch memory(op.template workspace_bytes<T>(exec, shape));
-  tensor<T> const x = number_tensor<T>(shape, 1);
+  tensor<T> const x = normal_tensor<T>(shape, 1);
   tensor<T> y(shape), dx = previous_gradients<T>(shape);
   op.forward(exec, x.view(), y.view(), memory, {view_of(lengths)});
   fingerprints.forward.add(y);
-  op.backward(exec, x.view(), dx.view(), memory, add_to(view_of(lengths)));
+  op.backward(exec, x.view(), dx.view(), memory, accumulate(view_of(lengths)));
   fingerprints.backward.add(dx);
 }
 template <class T>
-void shuffle() {
+void print_shuffle() {
   operator_fingerprints<T> fingerprints("shuffle");
-  shuffled(fingerprints, ss::shuffle<ss::shared_by_channels>(7));
-  shuffled(fingerprints, ss::shuffle<ss::per_channel>(7));
+  add_shuffle(fingerprints, ss::shuffle<ss::shared_by_channels>(7));
+  add_shuffle(fingerprints, ss::shuffle<ss::per_channel>(7));
 }
 
 template <class T, class Op>
-void permuted(operator_fingerprints<T>& fingerprints, Op const& op) {
+void add_csp(operator_fingerprints<T>& fingerprints, Op const& op) {
   scratch memory(op.template workspace_bytes<T>(exec, shape));
-  tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = number_tensor<T>(shape, 2);
+  tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = normal_tensor<T>(shape, 2);
   tensor<T> y(shape), dx = previous_gradients<T>(shape);
   tensor<std::uint8_t> order(op.saved_extents(shape));
   op.forward(exec, x.view(), y.view(), {order.view()}, memory, {view_of(lengths)});
   fingerprints.forward.add(y);
   fingerprints.forward.add(order);
-  op.backward(exec, dy.view(), {order.view()}, dx.view(), memory, add_to(view_of(lengths)));
+  op.backward(exec, dy.view(), {order.view()}, dx.view(), memory, accumulate(view_of(lengths)));
   fingerprints.backward.add(dx);
 }
 template <class T>
-void csp() {
+void print_csp() {
   operator_fingerprints<T> fingerprints("csp");
   for (index_t rows : {2, 16, 131}) {
-    permuted(fingerprints, ss::csp{ss::group_size{rows}});
-    permuted(fingerprints, ss::csp<ss::shift::power, ss::reference>{ss::group_size{rows}});
+    add_csp(fingerprints, ss::csp{ss::group_size{rows}});
+    add_csp(fingerprints, ss::csp<ss::shift::power, ss::reference>{ss::group_size{rows}});
   }
-  permuted(fingerprints, ss::csp<ss::shift::none>{ss::group_size{2}});
+  add_csp(fingerprints, ss::csp<ss::shift::none>{ss::group_size{2}});
 }
 
 template <class T>
-void sinkhorn_csp() {
+void print_sinkhorn_csp() {
   operator_fingerprints<T> fingerprints("sinkhorn_csp");
   for (double tau : {1.0, 0.05}) {
     ss::sinkhorn_csp<> const op{ss::group_size{9}, ss::sinkhorn{tau, 2}};
     scratch memory(op.template workspace_bytes<T>(exec, small));
-    tensor<T> const x = number_tensor<T>(small, 1), dy = number_tensor<T>(small, 2);
+    tensor<T> const x = normal_tensor<T>(small, 1), dy = normal_tensor<T>(small, 2);
     tensor<T> y(small), dx = previous_gradients<T>(small);
     op.forward(exec, x.view(), y.view(), memory, {view_of(small_lengths)});
     fingerprints.forward.add(y);
-    op.backward(exec, dy.view(), x.view(), dx.view(), memory, add_to(view_of(small_lengths)));
+    op.backward(exec, dy.view(), x.view(), dx.view(), memory, accumulate(view_of(small_lengths)));
     fingerprints.backward.add(dx);
   }
 }
 
 template <class T, class Op>
-void mixed(operator_fingerprints<T>& fingerprints, Op const& op, index_t factors, index_t links) {
+void add_mix(operator_fingerprints<T>& fingerprints, Op const& op, index_t factors, index_t links) {
   ss::stack_extents const e{factors, small.batch, small.length, links};
   scratch memory(op.template workspace_bytes<T>(exec, small, e));
-  tensor<T> const x = number_tensor<T>(small, 1), dy = number_tensor<T>(small, 2);
+  tensor<T> const x = normal_tensor<T>(small, 1), dy = normal_tensor<T>(small, 2);
   tensor<T> y(small), dx = previous_gradients<T>(small);
-  std::vector<T> const w = numbers<T>(e.size(), 3);
-  std::vector<T> dw = numbers<T>(e.size(), 4);
+  std::vector<T> const w = normal_values<T>(e.size(), 3);
+  std::vector<T> dw = normal_values<T>(e.size(), 4);
   ss::stack_extents const saved = op.saved_extents(small, e);
   std::vector<T> states(static_cast<std::size_t>(saved.size()));
   ss::tensor_stack<T const> const weights(w.data(), e);
@@ -255,76 +257,81 @@ void mixed(operator_fingerprints<T>& fingerprints, Op const& op, index_t factors
   fingerprints.forward.add(y);
   fingerprints.forward.add(states);
   op.backward(exec, dy.view(), x.view(), weights, {state}, dx.view(),
-              ss::tensor_stack<T>(dw.data(), e), memory, add_to(view_of(small_lengths)));
+              ss::tensor_stack<T>(dw.data(), e), memory, accumulate(view_of(small_lengths)));
   fingerprints.backward.add(dx);
   fingerprints.backward.add(dw);
 }
 template <class T>
-void sparse_mix() {
+void print_sparse_mix() {
   operator_fingerprints<T> fingerprints("sparse_mix");
-  mixed<T>(fingerprints, ss::sparse_mix<>{ss::topology::chord{}}, 4, 5);
-  mixed<T>(fingerprints, ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{2}, ss::recompute},
-           3, 5);
+  add_mix<T>(fingerprints, ss::sparse_mix<>{ss::topology::chord{}}, 4, 5);
+  add_mix<T>(fingerprints, ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{2}, ss::recompute},
+             3, 5);
 }
 
 template <class T, class State, class Op>
-void attended(operator_fingerprints<T>& fingerprints, Op const& op) {
-  ss::extents4 const q{2, 2, 67, 37}, kv{2, 2, 139, 37}, map{2, 2, 67, 139};
+void add_attention(operator_fingerprints<T>& fingerprints, Op const& op) {
+  ss::extents4 const q{2, 2, 67, 37}, kv{2, 2, 139, 37}, scores{2, 2, 67, 139};
   scratch memory(op.template workspace_bytes<T>(exec, q, kv));
   // Views of vectors as tensor4.
-  auto const read = [](std::vector<T> const& elements, ss::extents4 e) {
+  auto const const_view = [](std::vector<T> const& elements, ss::extents4 e) {
     return ss::tensor4<T const>(elements.data(), e);
   };
-  auto const write = [](auto& elements, ss::extents4 e) { return ss::tensor4(elements.data(), e); };
-  std::vector<T> const queries = numbers<T>(q.size(), 1), keys = numbers<T>(kv.size(), 2),
-                       values = numbers<T>(kv.size(), 3), bias = numbers<T>(map.size(), 4),
-                       dy = numbers<T>(q.size(), 5);
+  auto const mutable_view = [](auto& elements, ss::extents4 e) {
+    return ss::tensor4(elements.data(), e);
+  };
+  std::vector<T> const queries = normal_values<T>(q.size(), 1),
+                       keys = normal_values<T>(kv.size(), 2),
+                       values = normal_values<T>(kv.size(), 3),
+                       bias = normal_values<T>(scores.size(), 4),
+                       dy = normal_values<T>(q.size(), 5);
   std::vector<T> y(queries.size()), dq = queries, dk = keys, dv = values, dbias = bias;
   ss::extents4 const saved = op.saved_extents(q, kv);
   std::vector<State> state(static_cast<std::size_t>(saved.size()));
-  ss::tensor1<index_t const> const rows_valid = view_of(key_lengths);
+  ss::tensor1<index_t const> const valid_lengths = view_of(key_lengths);
 
-  ss::attention_inputs<T> const in{read(queries, q), read(keys, kv), read(values, kv),
-                                   read(bias, map)};
-  op.forward(exec, in, write(y, q), {write(state, saved)}, memory, {rows_valid});
+  ss::attention_inputs<T> const in{const_view(queries, q), const_view(keys, kv),
+                                   const_view(values, kv), const_view(bias, scores)};
+  op.forward(exec, in, mutable_view(y, q), {mutable_view(state, saved)}, memory, {valid_lengths});
   fingerprints.forward.add(y);
   fingerprints.forward.add(state);
-  op.backward(exec, read(dy, q), in, read(y, q), {write(state, saved)},
-              {write(dq, q), write(dk, kv), write(dv, kv), write(dbias, map)}, memory,
-              {ss::grad_mode::accumulate, rows_valid});
+  op.backward(exec, const_view(dy, q), in, const_view(y, q), {mutable_view(state, saved)},
+              {mutable_view(dq, q), mutable_view(dk, kv), mutable_view(dv, kv),
+               mutable_view(dbias, scores)},
+              memory, {ss::grad_mode::accumulate, valid_lengths});
   for (auto const* gradient : {&dq, &dk, &dv, &dbias}) fingerprints.backward.add(*gradient);
 }
 template <class T>
-void softmax_attention() {
+void print_softmax_attention() {
   operator_fingerprints<T> fingerprints("softmax_attention");
-  attended<T, ss::detail::accumulator_t<T>>(fingerprints,
-                                            ss::softmax_attention<ss::mask::causal>{});
-  attended<T, T>(fingerprints, ss::softmax_attention<ss::mask::full, ss::materialized<>>{});
+  add_attention<T, ss::detail::accumulator_t<T>>(fingerprints,
+                                                 ss::softmax_attention<ss::mask::causal>{});
+  add_attention<T, T>(fingerprints, ss::softmax_attention<ss::mask::full, ss::materialized<>>{});
 }
 
 template <class T>
-void every_operator() {
-  slicing_sort<T>();
-  permute<T>();
-  multi_permutation<T>();
-  short_convolution<T>();
-  max_exchange<T>();
-  shuffle<T>();
-  csp<T>();
-  if constexpr (sizeof(T) >= sizeof(float)) sinkhorn_csp<T>();
-  sparse_mix<T>();
-  softmax_attention<T>();
+void print_every_operator() {
+  print_slicing_sort<T>();
+  print_permute<T>();
+  print_multi_permutation<T>();
+  print_short_convolution<T>();
+  print_max_exchange<T>();
+  print_shuffle<T>();
+  print_csp<T>();
+  if constexpr (sizeof(T) >= sizeof(float)) print_sinkhorn_csp<T>();
+  print_sparse_mix<T>();
+  print_softmax_attention<T>();
 }
 
 }  // namespace
 
-int main(int arguments, char** argument) {
-  std::string const set_name = arguments > 1 ? argument[1] : "best";
+int main(int argc, char** argv) {
+  std::string const set_name = argc > 1 ? argv[1] : "best";
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
     if (set_name == ss::detail::isa_name(set)) exec.instructions = set;
-  if (!ss::detail::isa_available(exec.instructions)) return 77;
-  every_operator<float>();
-  every_operator<double>();
-  every_operator<float16>();
-  every_operator<bfloat16>();
+  if (!ss::detail::is_isa_available(exec.instructions)) return 77;
+  print_every_operator<float>();
+  print_every_operator<double>();
+  print_every_operator<float16>();
+  print_every_operator<bfloat16>();
 }

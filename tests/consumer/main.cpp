@@ -5,15 +5,15 @@
 #include <cstdio>
 
 #ifdef PACKAGE_VERSION
-#  define TEXT_(x) #  x
-#  define TEXT(x) TEXT_(x)
-constexpr char package_version[] = TEXT(PACKAGE_VERSION);
-constexpr char header_version[] = TEXT(SLICESORT_VERSION_MAJOR) "." TEXT(
-    SLICESORT_VERSION_MINOR) "." TEXT(SLICESORT_VERSION_PATCH);
-constexpr bool same(char const* a, char const* b) {
-  return *a == *b && (*a == 0 || same(a + 1, b + 1));
+#  define QUOTE_(x) #  x
+#  define QUOTE(x) QUOTE_(x)
+constexpr char package_version[] = QUOTE(PACKAGE_VERSION);
+constexpr char header_version[] = QUOTE(SLICESORT_VERSION_MAJOR) "." QUOTE(
+    SLICESORT_VERSION_MINOR) "." QUOTE(SLICESORT_VERSION_PATCH);
+constexpr bool is_same_text(char const* a, char const* b) {
+  return *a == *b && (*a == 0 || is_same_text(a + 1, b + 1));
 }
-static_assert(same(package_version, header_version), "CMake and version.hpp disagree");
+static_assert(is_same_text(package_version, header_version), "CMake and version.hpp disagree");
 #endif
 
 int main() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# consumer_state(OUT): lists all state of the project that a vendored library could change, one entry each.
-# It is a macro, to read the caller's variables; it skips its own, which begin with _state.
+# consumer_state(OUT): lists all state of the project that a vendored library could change, one entry per value.
+# A macro reads the caller's variables. It skips its own variables, which begin with _state.
 macro(consumer_state out)
   set(_state "")
   get_cmake_property(_state_names VARIABLES)

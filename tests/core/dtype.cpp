@@ -28,54 +28,54 @@ std::uint64_t nearest_to_float(std::uint64_t bits_of_float) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("every pattern converts to the same number in float, and back to the same bits",
+TEST_CASE_TEMPLATE("every pattern converts to the same value in float, and back to the same bits",
                    T, float16, bfloat16) {
   constexpr number_format f = format_of<T>();
-  int wrong = 0;
+  int mismatches = 0;
   for (std::uint64_t bits = 0; bits < 65536; ++bits) {
     auto const as_float = bits_of(static_cast<float>(from_bits<T>(bits)));
     number const decoded = decode_bits<float>(as_float), expected = decode_bits<T>(bits);
     bool const sign_kept = ((as_float >> 31) != 0) == ((bits & f.sign()) != 0);
-    wrong += decoded.kind != expected.kind || decoded.value != expected.value || !sign_kept;
+    mismatches += decoded.kind != expected.kind || decoded.value != expected.value || !sign_kept;
     std::uint64_t const restored = convert<T>(as_float);
     if (expected.kind == number_class::nan)
-      wrong +=
+      mismatches +=
           decode_bits<T>(restored).kind != number_class::nan || ((restored ^ bits) & f.sign()) != 0;
     else
-      wrong += restored != bits;
+      mismatches += restored != bits;
   }
-  CHECK(wrong == 0);
+  CHECK(mismatches == 0);
 }
 
 TEST_CASE_TEMPLATE("rounding at every midpoint and one float to each side", T, float16, bfloat16) {
   constexpr number_format f = format_of<T>();
-  int wrong = 0;
+  int mismatches = 0;
   for (std::uint64_t low = 0; low < f.infinity(); ++low) {
-    long double const above =
+    long double const next_value =
         low + 1 == f.infinity() ? std::ldexp(1.0L, f.bias() + 1) : decode_bits<T>(low + 1).value;
-    long double const middle = (decode_bits<T>(low).value + above) / 2;
+    long double const middle = (decode_bits<T>(low).value + next_value) / 2;
     for (std::uint64_t sign : {std::uint64_t{0}, std::uint64_t{0x80000000u}})
-      for (int step : {-1, 0, 1}) {
+      for (int delta : {-1, 0, 1}) {
         auto const neighbor =
-            static_cast<std::uint64_t>(static_cast<std::int64_t>(float_bits(middle)) + step);
-        wrong += convert<T>(sign | neighbor) != nearest_to_float<T>(sign | neighbor);
+            static_cast<std::uint64_t>(static_cast<std::int64_t>(float_bits(middle)) + delta);
+        mismatches += convert<T>(sign | neighbor) != nearest_to_float<T>(sign | neighbor);
       }
     // Ties go to the even neighbor, computed without the search.
-    wrong += convert<T>(float_bits(middle)) != low + (low & 1);
+    mismatches += convert<T>(float_bits(middle)) != low + (low & 1);
   }
-  CHECK(wrong == 0);
+  CHECK(mismatches == 0);
 }
 
 TEST_CASE_TEMPLATE("random floats round to the nearest", T, float16, bfloat16) {
   random_stream random(2);
-  int wrong = 0;
+  int mismatches = 0;
   for (int i = 0; i < 200000; ++i) {
     std::uint64_t bits = random.bits() & 0xffffffffu;
     if (i % 2 == 0) bits = (bits & 0x80ffffffu) | (0x38000000u + (random.below(16) << 23));
     if (decode_bits<float>(bits).kind != number_class::finite) continue;
-    wrong += convert<T>(bits) != nearest_to_float<T>(bits);
+    mismatches += convert<T>(bits) != nearest_to_float<T>(bits);
   }
-  CHECK(wrong == 0);
+  CHECK(mismatches == 0);
 }
 
 TEST_CASE_TEMPLATE("infinities, NaN and overflow", T, float16, bfloat16) {

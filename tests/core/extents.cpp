@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents and strides from integers of any type, including numbers that do not fit in index_t.
+// Extents and strides from integers of any type, including values that do not fit in index_t.
 #include <slicesort/slicing_sort.hpp>
 
 #include <doctest/doctest.h>
@@ -59,16 +59,16 @@ TEST_CASE(
   ss::slicing_sort<> const op;
   for (std::size_t length : {too_many, (too_many >> 1) + 1, too_many - 1}) {
     ss::tensor3<float> const x(data.data(), {two, length, five});
-    ss::status const call = op.forward(ss::exec::dry_run{exec}, x, x, ss::no_saved);
-    CHECK(std::string(call.message) ==
+    ss::status const status = op.forward(ss::exec::dry_run{exec}, x, x, ss::no_saved);
+    CHECK(std::string(status.message) ==
           "slicing_sort.forward: x [2, 9223372036854775807, 5] spans more than 2^63 bytes or 2^57 "
           "elements, must span less");
     CHECK(!op.workspace_bytes<float>(ss::exec::dry_run{exec}, {two, length, five}));
   }
   // The strides of this shape overflow to a negative number.
   ss::tensor3<float> const wide(data.data(), {2, 3, std::size_t{1} << 62});
-  ss::status const call = op.forward(ss::exec::dry_run{exec}, wide, wide, ss::no_saved);
-  CHECK(std::string(call.message) ==
+  ss::status const status = op.forward(ss::exec::dry_run{exec}, wide, wide, ss::no_saved);
+  CHECK(std::string(status.message) ==
         "slicing_sort.forward: x [2, 3, 4611686018427387904] spans more than 2^63 bytes or 2^57 "
         "elements, must span less");
 }

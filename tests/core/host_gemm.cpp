@@ -17,7 +17,7 @@ namespace ss = slicesort;
 namespace {
 
 // Multiplies with a workspace of exactly workspace_bytes.
-struct with_workspace {
+struct gemm_with_workspace {
   ss::host_gemm gemm{};
 
   bool multiply(CUstream_st*, ss::gemm_call const& call) const {
@@ -36,19 +36,19 @@ TEST_CASE_TEMPLATE("every layout of every operand", T, float, double, float16, b
     for (matrix_layout b : layouts)
       for (matrix_layout c : layouts)
         for (double beta : {0.0, 1.0})
-          CHECK(multiplies<T>(with_workspace{}, 5, 7, 3, a, b, c, 0.5, beta));
+          CHECK(multiplies<T>(gemm_with_workspace{}, 5, 7, 3, a, b, c, 0.5, beta));
 }
 TEST_CASE_TEMPLATE("sizes at the edges of blocks and panels", T, float, double) {
   for (index_t rows : {1, 8, 127, 129})
     for (index_t columns : {1, 16, 48, 49})
       for (index_t depth : {1, 256, 257})
-        CHECK(multiplies<T>(with_workspace{}, rows, columns, depth, matrix_layout::rows,
+        CHECK(multiplies<T>(gemm_with_workspace{}, rows, columns, depth, matrix_layout::rows,
                             matrix_layout::rows, matrix_layout::rows, 1.0, 0.0));
 }
 TEST_CASE("the same bits on every instruction set") {
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512}) {
-    if (!ss::detail::isa_available(set)) continue;
-    CHECK(multiplies<float>(with_workspace{{set}}, 33, 50, 300, matrix_layout::rows,
+    if (!ss::detail::is_isa_available(set)) continue;
+    CHECK(multiplies<float>(gemm_with_workspace{{set}}, 33, 50, 300, matrix_layout::rows,
                             matrix_layout::columns, matrix_layout::rows, 1.0, 1.0));
     matrices<float> a(20, 300, 1, matrix_layout::rows, 1), b(300, 50, 1, matrix_layout::rows, 2);
     matrices<float> baseline(20, 50, 1, matrix_layout::rows, 3),
@@ -56,33 +56,33 @@ TEST_CASE("the same bits on every instruction set") {
     auto const call = [&](matrices<float>& c) {
       return ss::gemm_call{20, 50, 300, 1, 1, 1, a.operand, b.operand, c.operand};
     };
-    CHECK(with_workspace{}.multiply(nullptr, call(baseline)));
-    CHECK(with_workspace{{set}}.multiply(nullptr, call(result)));
+    CHECK(gemm_with_workspace{}.multiply(nullptr, call(baseline)));
+    CHECK(gemm_with_workspace{{set}}.multiply(nullptr, call(result)));
     CHECK(baseline.memory == result.memory);
   }
 }
 TEST_CASE("empty products") {
-  CHECK(multiplies<float>(with_workspace{}, 3, 4, 0, matrix_layout::rows, matrix_layout::rows,
+  CHECK(multiplies<float>(gemm_with_workspace{}, 3, 4, 0, matrix_layout::rows, matrix_layout::rows,
                           matrix_layout::rows, 1.0, 0.0));
-  CHECK(multiplies<float>(with_workspace{}, 0, 4, 2, matrix_layout::rows, matrix_layout::rows,
+  CHECK(multiplies<float>(gemm_with_workspace{}, 0, 4, 2, matrix_layout::rows, matrix_layout::rows,
                           matrix_layout::rows, 1.0, 0.0));
-  CHECK(multiplies<float>(with_workspace{}, 3, 0, 2, matrix_layout::rows, matrix_layout::rows,
+  CHECK(multiplies<float>(gemm_with_workspace{}, 3, 0, 2, matrix_layout::rows, matrix_layout::rows,
                           matrix_layout::rows, 1.0, 1.0));
 }
 TEST_CASE("unsupported products write nothing") {
-  CHECK(!multiplies<float>(with_workspace{}, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
+  CHECK(!multiplies<float>(gemm_with_workspace{}, 3, 4, 5, matrix_layout::rows, matrix_layout::rows,
                            matrix_layout::rows, 1.0, 0.5));
-  CHECK(!multiplies<float16, float>(with_workspace{}, 3, 4, 5, matrix_layout::rows,
+  CHECK(!multiplies<float16, float>(gemm_with_workspace{}, 3, 4, 5, matrix_layout::rows,
                                     matrix_layout::rows, matrix_layout::rows, 1.0, 0.0));
   matrices<float> a(4, 4, 1, matrix_layout::rows, 1), c(4, 4, 1, matrix_layout::rows, 3);
-  std::vector<float> const before = c.memory;
+  std::vector<float> const initial_c = c.memory;
   ss::gemm_call const call{4, 4, 4, 1, 1, 0, a.operand, a.operand, c.operand};
   std::vector<std::byte> small(ss::host_gemm::workspace_bytes(call) - 1);
   CHECK(!ss::host_gemm{}.multiply(call, small));
-  CHECK(c.memory == before);
+  CHECK(c.memory == initial_c);
   ss::scratch memory;
   CHECK(ss::host_gemm{}.multiply(call, memory));
-  CHECK(c.memory != before);
+  CHECK(c.memory != initial_c);
 }
 TEST_CASE("sizes for a BLAS must fit in 32 bits") {
   constexpr index_t max_int = std::numeric_limits<int>::max(), beyond = max_int + 1;

@@ -14,47 +14,48 @@ using ss::index_t;
 namespace {
 
 template <class Options, class... Arguments>
-constexpr bool takes = std::is_constructible_v<Options, Arguments...>;
+constexpr bool accepts = std::is_constructible_v<Options, Arguments...>;
 
 constexpr ss::grad_mode accumulate = ss::grad_mode::accumulate;
 
 }  // namespace
 
 TEST_CASE("options accept each of their arguments once") {
-  using rows = ss::row_lengths;
-  using both = ss::key_and_query_lengths;
-  static_assert(takes<ss::forward_options, rows> && takes<ss::forward_options>);
-  static_assert(!takes<ss::forward_options, ss::grad_mode>);
-  static_assert(!takes<ss::forward_options, both> && !takes<ss::forward_options, ss::dropout>);
-  static_assert(takes<ss::backward_options, ss::grad_mode, rows>);
-  static_assert(takes<ss::backward_options, rows, ss::grad_mode>);
-  static_assert(!takes<ss::backward_options, rows, rows>);
-  static_assert(!takes<ss::attention_options, ss::grad_mode>);
-  static_assert(takes<ss::attention_options, ss::dropout, both>);
-  static_assert(!takes<ss::attention_options, rows, both>);
-  static_assert(takes<ss::attention_backward_options, ss::dropout, ss::grad_mode, rows>);
+  using lengths = ss::row_lengths;
+  using both_lengths = ss::key_and_query_lengths;
+  static_assert(accepts<ss::forward_options, lengths> && accepts<ss::forward_options>);
+  static_assert(!accepts<ss::forward_options, ss::grad_mode>);
+  static_assert(!accepts<ss::forward_options, both_lengths> &&
+                !accepts<ss::forward_options, ss::dropout>);
+  static_assert(accepts<ss::backward_options, ss::grad_mode, lengths>);
+  static_assert(accepts<ss::backward_options, lengths, ss::grad_mode>);
+  static_assert(!accepts<ss::backward_options, lengths, lengths>);
+  static_assert(!accepts<ss::attention_options, ss::grad_mode>);
+  static_assert(accepts<ss::attention_options, ss::dropout, both_lengths>);
+  static_assert(!accepts<ss::attention_options, lengths, both_lengths>);
+  static_assert(accepts<ss::attention_backward_options, ss::dropout, ss::grad_mode, lengths>);
   CHECK(ss::backward_options{}.mode == ss::grad_mode::overwrite);
   CHECK(ss::backward_options{}.lengths.size() == 0);
 }
 
 TEST_CASE("lengths of views, containers and batches of one") {
-  std::vector<index_t> const rows = {3, 1};
+  std::vector<index_t> const two_lengths = {3, 1};
   index_t const length = 7;
-  ss::forward_options const from_container = ss::lengths(rows);
-  ss::forward_options const from_view = ss::view(rows);
-  ss::backward_options const from_number{accumulate, ss::lengths(length)};
-  ss::attention_backward_options const options{ss::dropout{0.25, 9}, ss::lengths(length, rows),
-                                               accumulate};
+  ss::forward_options const from_container = ss::lengths(two_lengths);
+  ss::forward_options const from_view = ss::view(two_lengths);
+  ss::backward_options const from_length{accumulate, ss::lengths(length)};
+  ss::attention_backward_options const options{ss::dropout{0.25, 9},
+                                               ss::lengths(length, two_lengths), accumulate};
   ss::attention_options const keys = ss::lengths(ss::tensor1<index_t const>(&length, 5, 0));
   for (auto const& o : {from_container, from_view}) {
-    CHECK(o.lengths.data() == rows.data());
+    CHECK(o.lengths.data() == two_lengths.data());
     CHECK(o.lengths.size() == 2);
   }
-  CHECK(from_number.lengths.data() == &length);
-  CHECK(from_number.lengths.size() == 1);
-  CHECK(from_number.mode == accumulate);
+  CHECK(from_length.lengths.data() == &length);
+  CHECK(from_length.lengths.size() == 1);
+  CHECK(from_length.mode == accumulate);
   CHECK(options.lengths.data() == &length);
-  CHECK(options.query_lengths.data() == rows.data());
+  CHECK(options.query_lengths.data() == two_lengths.data());
   CHECK(options.dropout.seed == 9);
   CHECK(options.mode == accumulate);
   CHECK(keys.lengths.stride() == 0);
@@ -64,15 +65,15 @@ TEST_CASE("lengths of views, containers and batches of one") {
 
 TEST_CASE("policies of operators in any order") {
   using namespace ss::direction;
-  ss::softmax_attention const quick{ss::products::native, 0.5, ss::mask::window{2, 3}};
-  static_assert(std::is_same_v<decltype(quick), ss::softmax_attention<ss::mask::window> const>);
-  CHECK(quick.algorithm().kind == ss::products::native);
-  CHECK(quick.scale(64) == 0.5);
-  CHECK(quick.mask().left == 2);
-  ss::softmax_attention const map{ss::materialized<>{}};
-  static_assert(std::is_same_v<decltype(map),
+  ss::softmax_attention const windowed{ss::products::native, 0.5, ss::mask::window{2, 3}};
+  static_assert(std::is_same_v<decltype(windowed), ss::softmax_attention<ss::mask::window> const>);
+  CHECK(windowed.algorithm().kind == ss::products::native);
+  CHECK(windowed.scale(64) == 0.5);
+  CHECK(windowed.mask().left == 2);
+  ss::softmax_attention const materialized{ss::materialized<>{}};
+  static_assert(std::is_same_v<decltype(materialized),
                                ss::softmax_attention<ss::mask::full, ss::materialized<>> const>);
-  CHECK(map.scale(64) == 0.125);
+  CHECK(materialized.scale(64) == 0.125);
   ss::linear_attention const linear{causal{}, ss::products::native, ss::divisor::sum_plus{3}};
   static_assert(
       std::is_same_v<decltype(linear), ss::linear_attention<ss::feature::elu_plus_one,
@@ -89,47 +90,47 @@ TEST_CASE("policies of operators in any order") {
   CHECK(aligned.alignment().channel == 3);
   ss::sinkhorn_csp const relaxed{ss::group_size{4}, ss::sinkhorn{0.5}, ss::reference{2}};
   CHECK(relaxed.reference().channel == 2);
-  auto const copy = quick;
+  auto const copy = windowed;
   CHECK(copy.scale(1) == 0.5);
 }
 
 TEST_CASE("the size of a workspace, from views") {
   ss::exec::host const exec;
   ss::extents3 const e{2, 9, 4};
-  ss::extents4 const h{2, 3, 9, 4}, shared{1, 1, 1, 17};
-  std::vector<float> const memory(static_cast<std::size_t>(h.size()));
+  ss::extents4 const heads{2, 3, 9, 4}, shared_bias{1, 1, 1, 17};
+  std::vector<float> const memory(static_cast<std::size_t>(heads.size()));
   ss::tensor3<float const> const x(memory.data(), e);
-  ss::tensor4<float const> const q(memory.data(), h);
+  ss::tensor4<float const> const q(memory.data(), heads);
   ss::tensor_stack<float const> const w(memory.data(), {3, 2, 9, 2});
-  auto const same = [&](auto const& op) {
+  auto const check_size = [&](auto const& op) {
     CHECK(op.workspace_bytes(exec, x) == op.template workspace_bytes<float>(exec, e));
   };
-  same(ss::slicing_sort<>{});
-  same(ss::multi_permutation<>{3});
-  same(ss::permute{});
-  same(ss::max_exchange{});
-  same(ss::shuffle<>{});
-  same(ss::csp<>{ss::group_size{3}});
-  same(ss::sinkhorn_csp<>{ss::group_size{3}, ss::sinkhorn{0.5}});
+  check_size(ss::slicing_sort<>{});
+  check_size(ss::multi_permutation<>{3});
+  check_size(ss::permute{});
+  check_size(ss::max_exchange{});
+  check_size(ss::shuffle<>{});
+  check_size(ss::csp<>{ss::group_size{3}});
+  check_size(ss::sinkhorn_csp<>{ss::group_size{3}, ss::sinkhorn{0.5}});
   ss::sparse_mix const mix{ss::topology::chord{2}};
   CHECK(mix.workspace_bytes(exec, x, w) == mix.workspace_bytes<float>(exec, e, {3, 2, 9, 2}));
-  ss::softmax_attention<> const attend;
-  std::size_t const bytes = attend.workspace_bytes<float>(exec, h, h);
+  ss::softmax_attention<> const attention;
+  std::size_t const bytes = attention.workspace_bytes<float>(exec, heads, heads);
   CHECK(bytes > 0);
-  CHECK(attend.workspace_bytes(exec, {q, q, q}) == bytes);
-  CHECK(attend.workspace_bytes(exec, {q, q, q, q}) == bytes);
-  std::vector<float> sums(17);
-  auto const grads = ss::grad_bias(ss::view(sums, shared));
-  CHECK(grads.dbias.data() == sums.data());
+  CHECK(attention.workspace_bytes(exec, {q, q, q}) == bytes);
+  CHECK(attention.workspace_bytes(exec, {q, q, q, q}) == bytes);
+  std::vector<float> dbias(17);
+  auto const grads = ss::grad_bias(ss::view(dbias, shared_bias));
+  CHECK(grads.dbias.data() == dbias.data());
   CHECK(grads.dq.data() == nullptr);
-  CHECK(attend.workspace_bytes(exec, {q, q, q}, grads) ==
-        attend.workspace_bytes<float>(exec, h, h, shared));
+  CHECK(attention.workspace_bytes(exec, {q, q, q}, grads) ==
+        attention.workspace_bytes<float>(exec, heads, heads, shared_bias));
   ss::linear_attention<ss::feature::random_exp> const linear;
-  ss::tensor3<float const> const rows(memory.data(), {3, 5, 4});
-  std::vector<float> drows(60);
-  CHECK(linear.workspace_bytes(exec, {q, q, q}, rows) ==
-        linear.workspace_bytes<float>(exec, h, h, {3, 5, 4}));
-  CHECK(linear.workspace_bytes(exec, {q, q, q}, rows, ss::grad_w(ss::view(drows, {3, 5, 4}))) ==
-        linear.workspace_bytes<float>(exec, h, h, {3, 5, 4}, {3, 5, 4}));
+  ss::tensor3<float const> const random_w(memory.data(), {3, 5, 4});
+  std::vector<float> dw(60);
+  CHECK(linear.workspace_bytes(exec, {q, q, q}, random_w) ==
+        linear.workspace_bytes<float>(exec, heads, heads, {3, 5, 4}));
+  CHECK(linear.workspace_bytes(exec, {q, q, q}, random_w, ss::grad_w(ss::view(dw, {3, 5, 4}))) ==
+        linear.workspace_bytes<float>(exec, heads, heads, {3, 5, 4}, {3, 5, 4}));
   CHECK(ss::merge_attention::workspace_bytes(exec, q) == 0);
 }

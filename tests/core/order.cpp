@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order policies: golden sets from the specification, an independent implementation of its rules,
-// and the sort under each policy.
+// Order policies: sets of channels in the specification, an independent implementation of its
+// rules, and the sort under each policy.
 #include "slicing_sort/check.hpp"
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ channel_set descending_channels(Order const& order, index_t channels, index_t fi
 }
 
 // 2^k * i mod m by squaring, for m < 2^31.
-index_t times_power_of_two(index_t i, index_t k, index_t m) {
+index_t multiply_by_power_of_two(index_t i, index_t k, index_t m) {
   index_t result = i % m, base = 2 % m;
   for (; k > 0; k /= 2) {
     if (k % 2 == 1) result = result * base % m;
@@ -47,11 +47,11 @@ channel_set haar_by_blocks(index_t level, index_t heads, index_t channels) {
     index_t width = d;
     for (index_t i = 0; i < level && width > 0; ++i) width /= 2;
     width = std::max<index_t>(width, 1);
-    index_t last = -1;
+    index_t last_descending = -1;
     for (index_t start = width; start + width <= d; start += 2 * width)
-      for (index_t c = start; c < start + width; ++c) set.insert(head * d + (last = c));
-    if (level > 0 && last >= 0)
-      for (index_t c = last + width; c < d; ++c) set.insert(head * d + c);
+      for (index_t c = start; c < start + width; ++c) set.insert(head * d + (last_descending = c));
+    if (level > 0 && last_descending >= 0)
+      for (index_t c = last_descending + width; c < d; ++c) set.insert(head * d + c);
   }
   return set;
 }
@@ -93,7 +93,7 @@ TEST_CASE("interleave with a thousand layers does not overflow") {
   for (index_t channels : {1, 7, 64, 100, 1021}) {
     channel_set expected;
     for (index_t i = 1; i <= channels; ++i) {
-      index_t const phase = times_power_of_two(i, 999, 2 * channels);
+      index_t const phase = multiply_by_power_of_two(i, 999, 2 * channels);
       if (phase > channels) expected.insert(i);
     }
     CHECK(descending_channels(ss::interleave{1, 1000}, channels, 1) == expected);
@@ -108,7 +108,8 @@ TEST_CASE("the time of interleave does not depend on the number of layers") {
       for (index_t channels : {1, 6, 64, 1021}) {
         channel_set expected;
         for (index_t i = 1; i <= channels; ++i)
-          if (times_power_of_two(i, layers - layer, 2 * channels) > channels) expected.insert(i);
+          if (multiply_by_power_of_two(i, layers - layer, 2 * channels) > channels)
+            expected.insert(i);
         CHECK(descending_channels(ss::interleave{layer, layers}, channels, 1) == expected);
       }
 }
@@ -153,13 +154,13 @@ TEST_CASE("invalid parameters") {
   CHECK(ss::haar_interleave{5, 0}.validate(9) != nullptr);
   CHECK(ss::haar_interleave{5, 2}.validate(9) != nullptr);
   CHECK(ss::haar_interleave{-1, 1}.validate(9) != nullptr);
-  static_assert(!ss::detail::has_validate<ss::ascending>, "nothing to refuse");
+  static_assert(!ss::detail::has_validate<ss::ascending>, "no parameters to reject");
 }
 
 namespace {
 
 // A user-defined policy with state: one channel descends.
-struct all_but {
+struct one_descends {
   index_t channel;
   bool ascending(index_t c, index_t) const { return c != channel; }
 };
@@ -183,5 +184,5 @@ TEST_CASE("the sort obeys the policy, channel by channel") {
   check_sort_under(ss::half_half{3});
   check_sort_under(ss::interleave{1, 3});
   check_sort_under(ss::haar_interleave{2, 2});
-  check_sort_under(all_but{33});
+  check_sort_under(one_descends{33});
 }

@@ -19,7 +19,7 @@ namespace support {
 namespace ss = slicesort;
 using ss::index_t;
 
-__extension__ typedef __int128 wide;
+__extension__ typedef __int128 int128;
 
 // Extents on both sides of every limit: 0, 2^31 rows, 2^57 elements, 2^63.
 inline constexpr index_t extent_limits[] = {std::numeric_limits<index_t>::min(),
@@ -47,11 +47,11 @@ inline index_t random_extent(random_stream& random) {
                               : extent_limits[3 + random.below(6)];
 }
 
-inline bool is_countable(wide a, wide b, wide c, wide d = 1) {
+inline bool is_countable(int128 a, int128 b, int128 c, int128 d = 1) {
   // The product of three extents below 2^63 may overflow 128 bits.
-  constexpr wide limit = wide{1} << 57;
-  wide product = 1;
-  for (wide extent : {a, b, c, d}) {
+  constexpr int128 limit = int128{1} << 57;
+  int128 product = 1;
+  for (int128 extent : {a, b, c, d}) {
     if (extent < 0 || extent > limit) return false;
     product *= extent;
     if (product > limit) return false;
@@ -60,34 +60,34 @@ inline bool is_countable(wide a, wide b, wide c, wide d = 1) {
 }
 
 // Views without memory that start 2^61 bytes apart, so that they do not overlap. Empty and too
-// large ones have strides of 1, since others may not fit in 64 bits.
+// large views have strides of 1, because row-major strides may not fit in 64 bits.
 template <class T>
-T* far_address(std::uintptr_t number) {
-  return reinterpret_cast<T*>(number << 61);
+T* far_address(std::uintptr_t address_index) {
+  return reinterpret_cast<T*>(address_index << 61);
 }
 template <class T>
-ss::tensor3<T> view_of_nothing(std::uintptr_t number, ss::extents3 e) {
+ss::tensor3<T> view_of_nothing(std::uintptr_t address_index, ss::extents3 e) {
   if (e.empty() || !is_countable(e.batch, e.length, e.channels))
-    return {far_address<T>(number), e, {1, 1, 1}};
-  return {far_address<T>(number), e};
+    return {far_address<T>(address_index), e, {1, 1, 1}};
+  return {far_address<T>(address_index), e};
 }
 template <class T>
-ss::tensor4<T> view_of_nothing(std::uintptr_t number, ss::extents4 e) {
+ss::tensor4<T> view_of_nothing(std::uintptr_t address_index, ss::extents4 e) {
   if (e.empty() || !is_countable(e.batch, e.heads, e.length, e.channels))
-    return {far_address<T>(number), e, {1, 1, 1, 1}};
-  return {far_address<T>(number), e};
+    return {far_address<T>(address_index), e, {1, 1, 1, 1}};
+  return {far_address<T>(address_index), e};
 }
 
 template <class T>
-ss::tensor_stack<T> view_of_nothing(std::uintptr_t number, ss::stack_extents e) {
+ss::tensor_stack<T> view_of_nothing(std::uintptr_t address_index, ss::stack_extents e) {
   if (e.empty() || !is_countable(e.outer, e.batch, e.length, e.channels))
-    return {far_address<T>(number), e, {1, 1, 1, 1}};
-  return {far_address<T>(number), e};
+    return {far_address<T>(address_index), e, {1, 1, 1, 1}};
+  return {far_address<T>(address_index), e};
 }
 
-// Message of a status without the name of the call.
-inline std::string sentence(ss::status const& v) {
-  std::string const message = v.message;
+// Returns the message of a status without the name of the call.
+inline std::string without_call_name(ss::status const& status) {
+  std::string const message = status.message;
   std::size_t const colon = message.find(": ");
   return colon == std::string::npos ? message : message.substr(colon + 2);
 }
@@ -102,15 +102,15 @@ inline bool check_same_error(char const* name, ss::status const& size, ss::statu
     return true;
   }
   CHECK(size.kind == call.kind);
-  CHECK(sentence(size) == sentence(call));
+  CHECK(without_call_name(size) == without_call_name(call));
   CHECK(std::string(size.message).find(std::string(name) + ".workspace_bytes: ") == 0);
   return false;
 }
 
 // True if a size is at least `needed`, or saturated.
-inline bool at_least(std::size_t bytes, wide needed) {
+inline bool at_least(std::size_t bytes, int128 needed) {
   constexpr std::size_t limit = std::numeric_limits<std::size_t>::max();
-  return bytes == limit || static_cast<wide>(bytes) >= needed;
+  return bytes == limit || static_cast<int128>(bytes) >= needed;
 }
 
 }  // namespace support

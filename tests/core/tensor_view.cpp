@@ -25,7 +25,7 @@ struct span_like {
 };
 
 template <class From, class To>
-constexpr bool converts = std::is_convertible_v<From, To>;
+constexpr bool is_convertible = std::is_convertible_v<From, To>;
 
 using ss::tensor1;
 using ss::tensor4;
@@ -37,55 +37,62 @@ static_assert(std::is_trivially_copyable_v<ss::index_tensor3>, "passed by value"
 static_assert(std::is_trivially_copyable_v<ss::saved_permutation>, "passed by value");
 static_assert(std::is_trivially_copyable_v<ss::workspace>, "passed by value");
 static_assert(sizeof(ss::slicing_sort<>) == 1, "an operator is its policies");
-static_assert(std::is_trivially_copyable_v<ss::slicing_sort<ss::interleave>>, "and nothing more");
+static_assert(std::is_trivially_copyable_v<ss::slicing_sort<ss::interleave>>,
+              "no state beside the policies");
 static_assert(sizeof(ss::slicing_sort<ss::interleave>) == sizeof(ss::interleave),
-              "and nothing more");
+              "no state beside the policies");
 
-static_assert(converts<tensor3<float>, tensor3<float const>>, "const may be added");
-static_assert(!converts<tensor3<float const>, tensor3<float>>, "const may not be dropped");
-static_assert(!converts<tensor3<float>, tensor3<double>>, "no conversion of elements");
-static_assert(!converts<tensor3<float>, tensor3<double const>>, "no conversion of elements");
-static_assert(converts<tensor1<index_t>, tensor1<index_t const>>, "const may be added");
-static_assert(!converts<tensor1<int>, tensor1<index_t const>>, "no conversion of elements");
+static_assert(is_convertible<tensor3<float>, tensor3<float const>>, "const may be added");
+static_assert(!is_convertible<tensor3<float const>, tensor3<float>>, "const may not be dropped");
+static_assert(!is_convertible<tensor3<float>, tensor3<double>>, "no conversion of elements");
+static_assert(!is_convertible<tensor3<float>, tensor3<double const>>, "no conversion of elements");
+static_assert(is_convertible<tensor1<index_t>, tensor1<index_t const>>, "const may be added");
+static_assert(!is_convertible<tensor1<int>, tensor1<index_t const>>, "no conversion of elements");
 
-static_assert(converts<span_like<float, 3>, tensor3<float>>, "mdspan-like");
-static_assert(converts<span_like<float, 3>, tensor3<float const>>, "mdspan-like");
-static_assert(converts<span_like<index_t const, 1>, tensor1<index_t const>>, "mdspan-like");
-static_assert(!converts<span_like<float, 2>, tensor3<float>>, "rank 3 only");
-static_assert(!converts<span_like<float, 3>, tensor1<float>>, "rank 1 only");
+static_assert(is_convertible<span_like<float, 3>, tensor3<float>>, "mdspan-like");
+static_assert(is_convertible<span_like<float, 3>, tensor3<float const>>, "mdspan-like");
+static_assert(is_convertible<span_like<index_t const, 1>, tensor1<index_t const>>, "mdspan-like");
+static_assert(!is_convertible<span_like<float, 2>, tensor3<float>>, "rank 3 only");
+static_assert(!is_convertible<span_like<float, 3>, tensor1<float>>, "rank 1 only");
 
-static_assert(converts<tensor3<std::uint16_t>, ss::index_tensor3>, "16 bits");
-static_assert(converts<tensor3<std::int32_t>, ss::index_tensor3>, "32 bits");
-static_assert(converts<tensor3<std::uint32_t const>, ss::const_index_tensor3>, "read only");
-static_assert(!converts<tensor3<std::uint32_t const>, ss::index_tensor3>, "cannot be written");
-static_assert(!converts<tensor3<std::int64_t>, ss::index_tensor3>, "no 64-bit indices");
-static_assert(!converts<tensor3<std::int16_t>, ss::index_tensor3>, "would lose half the rows");
-static_assert(!converts<tensor3<float>, ss::index_tensor3>, "not an index");
-static_assert(converts<span_like<std::uint16_t, 3>, ss::index_tensor3>, "mdspan-like");
-static_assert(converts<ss::index_tensor3, ss::const_index_tensor3>, "const may be added");
-static_assert(converts<ss::saved_permutation, ss::const_saved_permutation>, "forward to backward");
+static_assert(is_convertible<tensor3<std::uint16_t>, ss::index_tensor3>, "16 bits");
+static_assert(is_convertible<tensor3<std::int32_t>, ss::index_tensor3>, "32 bits");
+static_assert(is_convertible<tensor3<std::uint32_t const>, ss::const_index_tensor3>, "read only");
+static_assert(!is_convertible<tensor3<std::uint32_t const>, ss::index_tensor3>,
+              "cannot be written");
+static_assert(!is_convertible<tensor3<std::int64_t>, ss::index_tensor3>, "no 64-bit indices");
+static_assert(!is_convertible<tensor3<std::int16_t>, ss::index_tensor3>,
+              "would lose half the rows");
+static_assert(!is_convertible<tensor3<float>, ss::index_tensor3>, "not an index");
+static_assert(is_convertible<span_like<std::uint16_t, 3>, ss::index_tensor3>, "mdspan-like");
+static_assert(is_convertible<ss::index_tensor3, ss::const_index_tensor3>, "const may be added");
+static_assert(is_convertible<ss::saved_permutation, ss::const_saved_permutation>,
+              "forward to backward");
 
 // Conversions of tensor4 and tensor_stack.
 template <template <class> class View>
 constexpr bool has_expected_conversions() {
   static_assert(std::is_trivially_copyable_v<View<float>>, "passed by value");
-  static_assert(converts<View<float>, View<float const>>, "const may be added");
-  static_assert(!converts<View<float const>, View<float>>, "const may not be dropped");
-  static_assert(!converts<View<float>, View<double>>, "no conversion of elements");
-  static_assert(!converts<View<float>, tensor3<float>>, "of many, which?");
-  static_assert(converts<span_like<float, 4>, View<float>>, "mdspan-like");
-  static_assert(converts<span_like<float, 4>, View<float const>>, "mdspan-like");
-  static_assert(!converts<span_like<float, 3>, View<float>>, "a view of rank 3 must say so itself");
+  static_assert(is_convertible<View<float>, View<float const>>, "const may be added");
+  static_assert(!is_convertible<View<float const>, View<float>>, "const may not be dropped");
+  static_assert(!is_convertible<View<float>, View<double>>, "no conversion of elements");
+  static_assert(!is_convertible<View<float>, tensor3<float>>, "a stack of several tensors");
+  static_assert(is_convertible<span_like<float, 4>, View<float>>, "mdspan-like");
+  static_assert(is_convertible<span_like<float, 4>, View<float const>>, "mdspan-like");
+  static_assert(!is_convertible<span_like<float, 3>, View<float>>,
+                "a view of rank 3 must say so itself");
   return true;
 }
 static_assert(has_expected_conversions<tensor4>() && has_expected_conversions<tensor_stack>());
-static_assert(converts<tensor3<float>, tensor_stack<float>>, "a stack of one");
-static_assert(converts<tensor3<float>, tensor_stack<float const>>, "a stack of one, and const");
-static_assert(!converts<tensor3<float const>, tensor_stack<float>>, "const may not be dropped");
-static_assert(!converts<tensor3<float>, tensor4<float>>, "which axis is missing?");
-static_assert(!converts<tensor4<float>, tensor_stack<float>>, "other axes");
-static_assert(!converts<tensor_stack<float>, tensor4<float>>, "other axes");
-static_assert(!converts<span_like<float, 4>, tensor3<float>>, "rank 3 only");
+static_assert(is_convertible<tensor3<float>, tensor_stack<float>>, "a stack of one");
+static_assert(is_convertible<tensor3<float>, tensor_stack<float const>>,
+              "a stack of one, and const");
+static_assert(!is_convertible<tensor3<float const>, tensor_stack<float>>,
+              "const may not be dropped");
+static_assert(!is_convertible<tensor3<float>, tensor4<float>>, "the missing axis is ambiguous");
+static_assert(!is_convertible<tensor4<float>, tensor_stack<float>>, "different axes");
+static_assert(!is_convertible<tensor_stack<float>, tensor4<float>>, "different axes");
+static_assert(!is_convertible<span_like<float, 4>, tensor3<float>>, "rank 3 only");
 
 static_assert(row_major(extents3{2, 3, 5}) == strides3{15, 5, 1}, "channels fastest");
 template <class Extents, class Strides>
@@ -94,8 +101,8 @@ constexpr bool has_four_axes() {
   static_assert(Extents{7, 2, 3, 5}.size() == 210, "size");
   static_assert(!Extents{7, 2, 3, 5}.empty() && Extents{0, 2, 3, 5}.empty(), "empty");
   static_assert(Extents{7, 2, 0, 5}.empty(), "empty");
-  static_assert(Extents{7, 2, 3, 5} != Extents{6, 2, 3, 5}, "outer counts");
-  static_assert(Extents{7, 2, 3, 5} != Extents{7, 2, 3, 4}, "so do the others");
+  static_assert(Extents{7, 2, 3, 5} != Extents{6, 2, 3, 5}, "the first extent is compared");
+  static_assert(Extents{7, 2, 3, 5} != Extents{7, 2, 3, 4}, "channels are compared");
   return true;
 }
 static_assert(has_four_axes<ss::extents4, ss::strides4>());
@@ -141,9 +148,9 @@ TEST_CASE("a stack of tensors") {
   tensor_stack<int> const dense(data.data(), {3, 2, 3, 4});
   CHECK(dense(2, 1, 2, 3) == 71);
 
-  tensor_stack<int> const nothing;
-  CHECK(nothing.extents().empty());
-  CHECK(nothing[5].data() == nullptr);
+  tensor_stack<int> const empty_stack;
+  CHECK(empty_stack.extents().empty());
+  CHECK(empty_stack[5].data() == nullptr);
 }
 
 TEST_CASE("heads of a tensor") {
@@ -157,15 +164,16 @@ TEST_CASE("heads of a tensor") {
     CHECK(&heads(b, c / 4, n, c % 4) == &x(b, n, c));
   });
   // Strided channels; one head; a head for every channel.
-  tensor3<int> const apart(data.data(), {2, 5, 12}, {120, 1, 10});
-  CHECK(&ss::split_heads(apart, 2)(1, 1, 3, 4) == &apart(1, 3, 10));
+  tensor3<int> const strided_channels(data.data(), {2, 5, 12}, {120, 1, 10});
+  CHECK(&ss::split_heads(strided_channels, 2)(1, 1, 3, 4) == &strided_channels(1, 3, 10));
   CHECK(ss::split_heads(x, 1).extents() == ss::extents4{2, 1, 5, 12});
   CHECK(ss::split_heads(x, 12).extents() == ss::extents4{2, 12, 5, 1});
   CHECK(&ss::split_heads(x, 12)(1, 7, 2, 0) == &x(1, 2, 7));
   tensor3<int const> const read_only = x;
   CHECK(&ss::split_heads(read_only, 3)(1, 2, 4, 3) == &x(1, 4, 11));
   // An invalid number of heads yields a view that operators reject.
-  for (index_t wrong : {0, -1, 5, 24}) CHECK(ss::split_heads(x, wrong).extents().channels == -1);
+  for (index_t invalid_heads : {0, -1, 5, 24})
+    CHECK(ss::split_heads(x, invalid_heads).extents().channels == -1);
 }
 
 TEST_CASE("index views know their width") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of threads is a limit: a call uses at most as many as it has tasks, so does its
-// workspace, and results equal those of one thread.
+// The number of threads is a limit. A call and its workspace use at most one thread per task, and
+// the results equal those of one thread.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
@@ -23,11 +23,11 @@ constexpr unsigned too_many = 4'000'000'000u;
 
 // Records the largest number of threads requested.
 struct counting_executor {
-  unsigned threads = 0;
+  unsigned max_threads = 0;
 
   template <class F>
   void parallel_for(unsigned n, F const& f) {
-    threads = std::max(threads, n);
+    max_threads = std::max(max_threads, n);
     for (unsigned i = 0; i < n; ++i) f(i);
   }
 };
@@ -39,7 +39,7 @@ void check_threads(unsigned tasks, Call const& call, Bytes const& bytes) {
   counting_executor counting;
   ss::exec::host_on<counting_executor> const exec(counting, too_many);
   CHECK(same_bits(call(exec), expected));
-  CHECK(counting.threads == tasks);
+  CHECK(counting.max_threads == tasks);
   CHECK(bytes(exec) == bytes(ss::exec::host{tasks}));
   CHECK(bytes(ss::exec::host{too_many}) == bytes(ss::exec::host{tasks}));
   CHECK(bytes(ss::exec::host{too_many}) > bytes(ss::exec::host{tasks - 1}));
@@ -90,7 +90,7 @@ TEST_CASE("softmax_attention: a task is a few queries of a head") {
   extents4 const e{2, 3, 10, 4};
   std::vector<float> x(static_cast<std::size_t>(e.size()));
   random_stream random(3);
-  for (float& number : x) number = static_cast<float>(random.normal());
+  for (float& element : x) element = static_cast<float>(random.normal());
   ss::tensor4<float const> const qkv(x.data(), e);
   ss::softmax_attention<> const op;
   check_threads(

@@ -26,24 +26,24 @@ namespace {
 using rows = std::vector<index_t>;
 
 template <class Topology>
-rows linked(Topology const& t, index_t row, index_t factor, index_t links, index_t length) {
-  rows found;
+rows linked_rows(Topology const& t, index_t row, index_t factor, index_t links, index_t length) {
+  rows result;
   for (index_t k = 0; k < links; ++k)
-    found.push_back(((row + t.offset(k, factor)) % length + length) % length);
-  return found;
+    result.push_back(((row + t.offset(k, factor)) % length + length) % length);
+  return result;
 }
 
 struct custom_topology {
   index_t offset(index_t link, index_t factor) const { return link - factor; }
 };
-struct by_conversion {
+struct int_topology {
   int offset(int link, int factor) const { return link + factor; }
 };
 struct no_offset {};
 struct not_const {
   index_t offset(index_t, index_t) { return 0; }
 };
-struct not_a_number {
+struct not_an_integer {
   char const* offset(index_t, index_t) const { return ""; }
 };
 
@@ -52,10 +52,10 @@ static_assert(ss::detail::has_offset<cdil> && ss::detail::has_links<cdil>, "");
 static_assert(ss::detail::has_offset<offsets> && ss::detail::has_links<offsets>, "");
 static_assert(ss::detail::has_offset<custom_topology> && !ss::detail::has_links<custom_topology>,
               "");
-static_assert(ss::detail::has_offset<by_conversion>, "");
+static_assert(ss::detail::has_offset<int_topology>, "");
 static_assert(!ss::detail::has_offset<no_offset>, "");
 static_assert(!ss::detail::has_offset<not_const>, "");
-static_assert(!ss::detail::has_offset<not_a_number>, "");
+static_assert(!ss::detail::has_offset<not_an_integer>, "");
 
 static_assert(std::is_trivially_copyable_v<ss::sparse_mix<>>, "an operator is its policies");
 static_assert(std::is_same_v<decltype(ss::sparse_mix{cdil{2}}),
@@ -86,9 +86,9 @@ TEST_CASE("numbers of factors") {
 
 TEST_CASE("CHORD links the published rows") {
   for (index_t factor : {0, 1, 7}) {
-    CHECK(linked(chord{4}, 0, factor, 4, 8) == rows{0, 1, 2, 4});
-    CHECK(linked(chord{4}, 5, factor, 4, 8) == rows{5, 6, 7, 1});
-    CHECK(linked(chord{}, 5, factor, 4, 6) == rows{5, 0, 1, 3});
+    CHECK(linked_rows(chord{4}, 0, factor, 4, 8) == rows{0, 1, 2, 4});
+    CHECK(linked_rows(chord{4}, 5, factor, 4, 8) == rows{5, 6, 7, 1});
+    CHECK(linked_rows(chord{}, 5, factor, 4, 6) == rows{5, 0, 1, 3});
   }
   CHECK(chord{}.links(0) == 1);
   CHECK(chord{}.links(12) == 13);
@@ -98,13 +98,13 @@ TEST_CASE("CHORD links the published rows") {
 }
 
 TEST_CASE("CDIL links the published rows, in their order") {
-  CHECK(linked(cdil{1}, 0, 0, 3, 8) == rows{0, 1, 7});
-  CHECK(linked(cdil{1}, 0, 1, 3, 8) == rows{0, 2, 6});
-  CHECK(linked(cdil{1}, 0, 2, 3, 8) == rows{0, 4, 4});
-  CHECK(linked(cdil{2}, 0, 0, 5, 8) == rows{0, 1, 2, 7, 6});
-  CHECK(linked(cdil{2}, 0, 1, 5, 8) == rows{0, 2, 4, 6, 4});
-  CHECK(linked(cdil{2}, 0, 2, 5, 8) == rows{0, 4, 0, 4, 0});
-  CHECK(linked(cdil{1}, 3, 1, 3, 7) == rows{3, 5, 1});
+  CHECK(linked_rows(cdil{1}, 0, 0, 3, 8) == rows{0, 1, 7});
+  CHECK(linked_rows(cdil{1}, 0, 1, 3, 8) == rows{0, 2, 6});
+  CHECK(linked_rows(cdil{1}, 0, 2, 3, 8) == rows{0, 4, 4});
+  CHECK(linked_rows(cdil{2}, 0, 0, 5, 8) == rows{0, 1, 2, 7, 6});
+  CHECK(linked_rows(cdil{2}, 0, 1, 5, 8) == rows{0, 2, 4, 6, 4});
+  CHECK(linked_rows(cdil{2}, 0, 2, 5, 8) == rows{0, 4, 0, 4, 0});
+  CHECK(linked_rows(cdil{1}, 3, 1, 3, 7) == rows{3, 5, 1});
   CHECK(cdil{}.links(9) == 3);
   CHECK(cdil{4}.links(9) == 9);
   CHECK(cdil{0}.links(9) == 1);
@@ -115,17 +115,17 @@ TEST_CASE("the caller's offsets, with any stride") {
   std::vector<index_t> const list = {3, 100, -1, 100, 8, 100};
   offsets const t{{list.data(), 3, 2}};
   CHECK(t.links(5) == 3);
-  for (index_t factor : {0, 4}) CHECK(linked(t, 1, factor, 3, 5) == rows{4, 0, 4});
+  for (index_t factor : {0, 4}) CHECK(linked_rows(t, 1, factor, 3, 5) == rows{4, 0, 4});
 }
 
 TEST_CASE("topologies reject invalid parameters") {
   CHECK(chord{}.validate(62) == nullptr);
   CHECK(std::string(chord{}.validate(63)) == "chord: there must be 1 to 63 links");
-  for (index_t wrong : {-1, 64}) CHECK(chord{wrong}.validate(3) != nullptr);
+  for (index_t invalid : {-1, 64}) CHECK(chord{invalid}.validate(3) != nullptr);
   for (index_t valid : {1, 63}) CHECK(chord{valid}.validate(3) == nullptr);
   for (index_t valid : {0, 32767}) CHECK(cdil{valid}.validate(47) == nullptr);
-  for (index_t wrong : {-1, 32768})
-    CHECK(std::string(cdil{wrong}.validate(3)) == "cdil: half must be in 0..32767");
+  for (index_t invalid : {-1, 32768})
+    CHECK(std::string(cdil{invalid}.validate(3)) == "cdil: half must be in 0..32767");
   CHECK(std::string(cdil{}.validate(48)) == "cdil: there must be at most 47 factors");
   // The largest accepted offset is representable.
   CHECK(cdil{32767}.offset(32767, 46) == 32767 * (index_t{1} << 46));
@@ -144,9 +144,9 @@ TEST_CASE("numbers of states that checkpoints keep") {
     CHECK(ss::save_all.states(factors) == factors - 1);
     CHECK(ss::recompute.states(factors) == 0);
     for (index_t every = 1; every < 14; ++every) {
-      index_t inputs = 0;  // of factors `every`, `2 * every`, ..
-      for (index_t m = 1; m < factors; ++m) inputs += m % every == 0 ? 1 : 0;
-      CHECK(ss::save_every(every).states(factors) == inputs);
+      index_t saved_inputs = 0;  // of factors `every`, `2 * every`, ..
+      for (index_t m = 1; m < factors; ++m) saved_inputs += m % every == 0 ? 1 : 0;
+      CHECK(ss::save_every(every).states(factors) == saved_inputs);
     }
   }
   ss::sparse_mix<> const op{chord{}, ss::save_every(2)};

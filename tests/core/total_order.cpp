@@ -24,7 +24,7 @@ bool key_agrees(std::uint64_t a, std::uint64_t b) {
 // A 16-bit element as a double with the specified order. NaN and infinities become finite numbers,
 // so that the comparison vectorizes and no flag changes it.
 template <class T>
-double stand_in(std::uint64_t bits) {
+double ordered_double(std::uint64_t bits) {
   number const n = decode_bits<T>(bits);
   switch (n.kind) {
     case number_class::minus_infinity:
@@ -42,28 +42,28 @@ double stand_in(std::uint64_t bits) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("all pairs of patterns of a 16-bit type", T, float16, bfloat16) {
-  std::vector<double> value(65536);
-  std::vector<std::uint16_t> key(65536);
+  std::vector<double> values(65536);
+  std::vector<std::uint16_t> keys(65536);
   for (std::size_t i = 0; i < 65536; ++i) {
-    value[i] = stand_in<T>(i);
-    key[i] = key_of<T>(i);
+    values[i] = ordered_double<T>(i);
+    keys[i] = key_of<T>(i);
   }
   bool const full = full_suite();
   if (!full) MESSAGE("sampled; SLICESORT_FULL=1 compares all 2^32 pairs");
   random_stream random(1);
   std::size_t const rows = full ? 65536 : 600;
-  std::uint64_t wrong = 0;
+  std::uint64_t mismatches = 0;
   for (std::size_t i = 0; i < rows; ++i) {
     std::size_t const a = full ? i : random.below(65536);
-    double const va = value[a];
-    std::uint16_t const ka = key[a];
-    unsigned differ = 0;
+    double const value_a = values[a];
+    std::uint16_t const key_a = keys[a];
+    unsigned row_mismatches = 0;
     for (std::size_t b = 0; b < 65536; ++b)
-      differ += static_cast<unsigned>((ka < key[b]) != (va < value[b])) +
-                static_cast<unsigned>((ka > key[b]) != (va > value[b]));
-    wrong += differ;
+      row_mismatches += static_cast<unsigned>((key_a < keys[b]) != (value_a < values[b])) +
+                        static_cast<unsigned>((key_a > keys[b]) != (value_a > values[b]));
+    mismatches += row_mismatches;
   }
-  CHECK(wrong == 0);
+  CHECK(mismatches == 0);
 }
 
 TEST_CASE_TEMPLATE("pairs of corners, and random pairs", T, float, double, float16, bfloat16) {
@@ -73,45 +73,44 @@ TEST_CASE_TEMPLATE("pairs of corners, and random pairs", T, float, double, float
     for (std::uint64_t around :
          {std::uint64_t{2}, f.fraction_mask(), f.infinity() / 2, f.infinity(), f.sign() - 3})
       for (std::uint64_t step = 0; step < 5; ++step) corners.push_back(sign | (around + step - 2));
-  int wrong = 0;
+  int mismatches = 0;
   for (std::uint64_t a : corners)
-    for (std::uint64_t b : corners) wrong += !key_agrees<T>(a, b);
+    for (std::uint64_t b : corners) mismatches += !key_agrees<T>(a, b);
   random_stream random(3);
   for (int i = 0; i < 100000; ++i) {
     std::uint64_t const a = random.bits() & f.mask(), b = random.bits() & f.mask();
-    wrong += !key_agrees<T>(a, b) +
-             !key_agrees<T>(
-                 a, a ^ (std::uint64_t{1} << random.below(static_cast<unsigned>(f.total_bits()))));
+    mismatches += !key_agrees<T>(a, b) +
+                  !key_agrees<T>(a, a ^ (std::uint64_t{1}
+                                         << random.below(static_cast<unsigned>(f.total_bits()))));
   }
-  CHECK(wrong == 0);
+  CHECK(mismatches == 0);
 }
 
 TEST_CASE("keys increase from each float to the next") {
   // Neighbors among positive and among negative floats; by transitivity this covers all pairs.
   std::uint32_t const step = full_suite() ? 1 : 4099;
-  std::uint64_t wrong = 0;
+  std::uint64_t mismatches = 0;
   for (std::uint32_t i = 0; i < 0x7f800000u; i += step) {
-    wrong += key_of<float>(i + 1) <= key_of<float>(i);
-    wrong += key_of<float>(0x80000000u | (i + 1)) >= key_of<float>(0x80000000u | i);
+    mismatches += key_of<float>(i + 1) <= key_of<float>(i);
+    mismatches += key_of<float>(0x80000000u | (i + 1)) >= key_of<float>(0x80000000u | i);
   }
   CHECK(key_of<float>(0) == key_of<float>(0x80000000u));
   for (std::uint32_t i = 0x7f800001u; i < 0x80000000u; i += step)
-    wrong += key_of<float>(i) != 0xffffffffu || key_of<float>(0x80000000u | i) != 0xffffffffu;
+    mismatches += key_of<float>(i) != 0xffffffffu || key_of<float>(0x80000000u | i) != 0xffffffffu;
   CHECK(key_of<float>(0x7f800000u) < 0xffffffffu);
-  CHECK(wrong == 0);
+  CHECK(mismatches == 0);
 }
 
 TEST_CASE_TEMPLATE("keys of a descending column reverse the order and preserve ties", T, float,
                    double, float16, bfloat16) {
   random_stream random(5);
-  int wrong = 0;
+  int mismatches = 0;
   for (int i = 0; i < 20000; ++i) {
     T const a = random.below(3) == 0 ? random_special<T>(random) : from_double<T>(random.normal());
     T const b = random.below(3) == 0 ? random_special<T>(random) : from_double<T>(random.normal());
-    auto const down_a = ss::detail::ordered_key(a, false),
-               down_b = ss::detail::ordered_key(b, false);
-    wrong += (down_a < down_b) != before(decode(a), decode(b), false);
-    wrong += (down_a == down_b) != (!less(decode(a), decode(b)) && !less(decode(b), decode(a)));
+    auto const key_a = ss::detail::ordered_key(a, false), key_b = ss::detail::ordered_key(b, false);
+    mismatches += (key_a < key_b) != before(decode(a), decode(b), false);
+    mismatches += (key_a == key_b) != (!less(decode(a), decode(b)) && !less(decode(b), decode(a)));
   }
-  CHECK(wrong == 0);
+  CHECK(mismatches == 0);
 }

@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-using support::outcome_of, support::thrown, support::error_message;
+using support::run_and_catch, support::thrown, support::error_message;
 namespace ss = slicesort;
 
 namespace {
 
-// A pointer class and a container like those of Thrust, whose memory must not be read.
+// A pointer class and a container as in Thrust, whose memory must not be read.
 template <class T>
 struct device_pointer {
   T* address;
@@ -97,36 +97,36 @@ TEST_CASE("containers of every kind") {
   double plain[6] = {};
   CHECK(ss::view(plain, {1, 3, 2}).data() == plain);
   CHECK(ss::view(plain).size() == 6);
-  device_vector<float> const far{reinterpret_cast<float*>(0x40), 6};
-  CHECK(ss::view(far, {1, 3, 2}).data() == far.address);
-  CHECK(ss::view(far).data() == far.address);
-  std::vector<float> none;
-  CHECK(ss::view(none, {0, 4, 2}).extents().empty());
-  CHECK(ss::view(none).size() == 0);
+  device_vector<float> const device_memory{reinterpret_cast<float*>(0x40), 6};
+  CHECK(ss::view(device_memory, {1, 3, 2}).data() == device_memory.address);
+  CHECK(ss::view(device_memory).data() == device_memory.address);
+  std::vector<float> empty;
+  CHECK(ss::view(empty, {0, 4, 2}).extents().empty());
+  CHECK(ss::view(empty).size() == 0);
 }
 
 TEST_CASE("a container of the wrong size is rejected") {
-  std::vector<float> const six(6), none;
-  auto const message = [](auto const& x, auto extents) {
-    auto const [exception, text] = outcome_of([&] { ss::view(x, extents); });
+  std::vector<float> const six(6), empty;
+  auto const error_of_view = [](auto const& x, auto extents) {
+    auto const [exception, text] = run_and_catch([&] { ss::view(x, extents); });
     CHECK(exception == thrown::argument);
     return text;
   };
-  CHECK(message(six, ss::extents3{1, 4, 2}) ==
+  CHECK(error_of_view(six, ss::extents3{1, 4, 2}) ==
         "view: container.size is 6, must be 8 (extents [1, 4, 2])");
-  CHECK(message(six, ss::extents3{1, 2, 2}) ==
+  CHECK(error_of_view(six, ss::extents3{1, 2, 2}) ==
         "view: container.size is 6, must be 4 (extents [1, 2, 2])");
-  CHECK(message(six, ss::extents3{0, 2, 2}) ==
+  CHECK(error_of_view(six, ss::extents3{0, 2, 2}) ==
         "view: container.size is 6, must be 0 (extents [0, 2, 2])");
-  CHECK(message(none, ss::extents4{2, 1, 4, 2}) ==
+  CHECK(error_of_view(empty, ss::extents4{2, 1, 4, 2}) ==
         "view: container.size is 0, must be 16 (extents [2, 1, 4, 2])");
-  CHECK(message(none, ss::stack_extents{2, 1, 4, 2}) ==
+  CHECK(error_of_view(empty, ss::stack_extents{2, 1, 4, 2}) ==
         "view: container.size is 0, must be 16 (extents [2, 1, 4, 2])");
   ss::index_t const huge = ss::index_t{1} << 40;
-  CHECK(message(six, ss::extents3{huge, huge, 2}) ==
+  CHECK(error_of_view(six, ss::extents3{huge, huge, 2}) ==
         "view: container.size is 6, must be 9223372036854775807 (extents [1099511627776, "
         "1099511627776, 2])");
-  CHECK(error_message([&] { ss::view(none, {huge, huge, 0}); }) == "");
+  CHECK(error_message([&] { ss::view(empty, {huge, huge, 0}); }) == "");
 }
 
 TEST_CASE("negative extents are rejected by the operator") {
@@ -138,18 +138,18 @@ TEST_CASE("negative extents are rejected by the operator") {
 }
 
 TEST_CASE("a container is a workspace of all its bytes") {
-  std::vector<float> numbers(6);
-  ss::workspace const of_numbers = numbers;
-  CHECK(of_numbers.data == numbers.data());
-  CHECK(of_numbers.bytes == 24);
+  std::vector<float> floats_memory(6);
+  ss::workspace const float_workspace = floats_memory;
+  CHECK(float_workspace.data == floats_memory.data());
+  CHECK(float_workspace.bytes == 24);
   std::byte bytes[10];
-  ss::workspace const of_bytes = bytes;
-  CHECK(of_bytes.data == bytes);
-  CHECK(of_bytes.bytes == 10);
-  device_vector<double> far{reinterpret_cast<double*>(0x40), 6};
-  ss::workspace const elsewhere = far;
-  CHECK(elsewhere.data == far.address);
-  CHECK(elsewhere.bytes == 48);
+  ss::workspace const byte_workspace = bytes;
+  CHECK(byte_workspace.data == bytes);
+  CHECK(byte_workspace.bytes == 10);
+  device_vector<double> device_memory{reinterpret_cast<double*>(0x40), 6};
+  ss::workspace const device_workspace = device_memory;
+  CHECK(device_workspace.data == device_memory.address);
+  CHECK(device_workspace.bytes == 48);
 }
 
 TEST_CASE("vectors through an operator") {

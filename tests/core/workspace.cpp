@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The size of a workspace, for every operator and backend. Shapes that the call rejects have no
-// size, with the same message; all others have one that is large enough.
+// The size of a workspace, for every operator and backend. A shape that the call rejects has no
+// size and the same error message; every other shape has a sufficient size.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "shapes.hpp"
 #include "support/backends.hpp"
@@ -34,7 +34,7 @@ void for_each_policy(F const& f) {
     f(any_exec(ss::exec::host{}));
     f(any_exec(ss::exec::host{4'000'000'000u}));
   }
-  for (std::uint64_t number = 0; number < 9; number += 3) for_each_grid(number, f);
+  for (std::uint64_t selector = 0; selector < 9; selector += 3) for_each_grid(selector, f);
 }
 
 // Calls f(extents) for all combinations of extent_limits.
@@ -57,11 +57,11 @@ void check_sizes(char const* name, Op const& op, Call const& check_call, Bytes c
       ss::status const size = op.template workspace_bytes<T>(ss::exec::dry_run{exec}, e);
       auto const x = view_of_nothing<T const>(1, e);
       if (!check_same_error(name, size, check_call(exec, x, view_of_nothing<T>(2, e)))) return;
-      std::size_t const found = op.template workspace_bytes<T>(exec, e);
+      std::size_t const reported = op.template workspace_bytes<T>(exec, e);
       if (e.empty())
-        CHECK(found == 0);
+        CHECK(reported == 0);
       else
-        CHECK(at_least(found, bytes(e, host_isa(exec).has_value())));
+        CHECK(at_least(reported, bytes(e, host_isa(exec).has_value())));
     });
   });
 }
@@ -77,8 +77,8 @@ auto forward_of(Op const& op) {
 
 TEST_CASE_TEMPLATE("slicing_sort", T, float, float16) {
   ss::slicing_sort<pattern_order> const op;
-  check_sizes<T>("slicing_sort", op, forward_of(op), [](extents3 e, bool host) -> wide {
-    return host ? wide{32 * sizeof(T)} * e.length : 0;
+  check_sizes<T>("slicing_sort", op, forward_of(op), [](extents3 e, bool host) -> int128 {
+    return host ? int128{32 * sizeof(T)} * e.length : 0;
   });
 }
 
@@ -90,16 +90,16 @@ TEST_CASE("multi_permutation") {
         [&](any_exec const& exec, auto x, auto y) {
           return op.forward(ss::exec::dry_run{exec}, x, ss::uniform_weights, y, ss::no_saved);
         },
-        [&](extents3 e, bool) -> wide {
+        [&](extents3 e, bool) -> int128 {
           // 2^57 elements of 2^63 terms of 8 bytes are less than 2^127.
-          return wide{e.batch} * e.channels * terms * 8;
+          return int128{e.batch} * e.channels * terms * 8;
         });
   }
 }
 
 TEST_CASE("max_exchange") {
   ss::max_exchange const op;
-  check_sizes<double>("max_exchange", op, forward_of(op), [](extents3, bool) { return wide{0}; });
+  check_sizes<double>("max_exchange", op, forward_of(op), [](extents3, bool) { return int128{0}; });
 }
 
 TEST_CASE("permute") {
@@ -110,20 +110,22 @@ TEST_CASE("permute") {
         ss::const_index_tensor3 const perm = view_of_nothing<std::uint32_t const>(3, x.extents());
         return op.forward(ss::exec::dry_run{exec}, x, {perm}, y);
       },
-      [](extents3 e, bool host) -> wide { return host ? wide{32 * 4} * e.length : 0; });
+      [](extents3 e, bool host) -> int128 { return host ? int128{32 * 4} * e.length : 0; });
 }
 
 TEST_CASE("shuffle") {
-  auto const with = [](auto const& op, bool shared) {
+  auto const check_op = [](auto const& op, bool shares_permutation) {
     check_sizes<float>(
         "shuffle", op,
         [&](any_exec const& exec, auto x, auto y) {
           return op.forward(ss::exec::dry_run{exec}, x, y);
         },
-        [=](extents3 e, bool) { return wide{2} * e.length * (shared ? 1 : e.channels); });
+        [=](extents3 e, bool) {
+          return int128{2} * e.length * (shares_permutation ? 1 : e.channels);
+        });
   };
-  with(ss::shuffle<>{3}, true);
-  with(ss::shuffle<ss::per_channel>{3}, false);
+  check_op(ss::shuffle<>{3}, true);
+  check_op(ss::shuffle<ss::per_channel>{3}, false);
 }
 
 TEST_CASE("short_convolution") {
@@ -136,21 +138,21 @@ TEST_CASE("short_convolution") {
           return op.forward(ss::exec::dry_run{exec}, x, weights, y);
         },
         [=](extents3 e, bool) {
-          return wide{e.batch} * e.channels * (e.length / 1024) * taps * 8;
+          return int128{e.batch} * e.channels * (e.length / 1024) * taps * 8;
         });
   }
 }
 
 TEST_CASE("csp") {
-  auto const with = [](auto const& op) {
+  auto const check_op = [](auto const& op) {
     check_sizes<float>("csp", op, forward_of(op),
-                       [](extents3 e, bool) { return wide{8} * e.channels; });
+                       [](extents3 e, bool) { return int128{8} * e.channels; });
   };
   for (index_t rows : {index_t{1}, index_t{2}, index_t{9}, index_t{70000}, max_index}) {
-    with(ss::csp{ss::group_size{rows}});
-    with(ss::csp{ss::group_size{rows}, ss::shift::none{}, ss::descending{}});
+    check_op(ss::csp{ss::group_size{rows}});
+    check_op(ss::csp{ss::group_size{rows}, ss::shift::none{}, ss::descending{}});
   }
-  with(ss::csp{ss::group_count{3}});
+  check_op(ss::csp{ss::group_count{3}});
 }
 
 TEST_CASE("sinkhorn_csp") {
@@ -162,7 +164,7 @@ TEST_CASE("sinkhorn_csp") {
           [&](any_exec const& exec, auto x, auto y) {
             return op.forward(ss::exec::dry_run{exec}, x, y);
           },
-          [](extents3 e, bool) { return wide{8} * e.length * e.channels; });
+          [](extents3 e, bool) { return int128{8} * e.length * e.channels; });
     }
 }
 
@@ -174,7 +176,7 @@ TEST_CASE("sparse_mix") {
     if (random.below(10) == 0) w.batch = random_extent(random);
     if (random.below(10) == 0) w.length = random_extent(random);
     if (random.below(2) == 0) w.channels = static_cast<index_t>(random.below(5));
-    auto const with = [&](auto const& op) {
+    auto const check_op = [&](auto const& op) {
       CAPTURE(i);
       for_each_policy([&](any_exec const& exec) {
         auto const x = view_of_nothing<float const>(1, e);
@@ -185,26 +187,27 @@ TEST_CASE("sparse_mix") {
                                          view_of_nothing<float>(3, e), ss::no_saved)))
           return;
         bool const host = host_isa(exec).has_value();
-        wide const rows = e.empty() || w.outer == 0 ? 0
-                          : host                    ? wide{4 * 32 * 4} * e.length
-                                                    : wide{4} * w.outer * w.channels * e.length;
-        CHECK(at_least(op.template workspace_bytes<float>(exec, e, w), rows));
+        int128 const min_bytes = e.empty() || w.outer == 0 ? 0
+                                 : host                    ? int128{4 * 32 * 4} * e.length
+                                        : int128{4} * w.outer * w.channels * e.length;
+        CHECK(at_least(op.template workspace_bytes<float>(exec, e, w), min_bytes));
       });
     };
-    constexpr index_t every[] = {0, 1, 2, 65535, 65536, -1, max_index};
-    ss::checkpoints const saved{every[random.below(12) < 6 ? random.below(7) : 1]};
+    constexpr index_t intervals[] = {0, 1, 2, 65535, 65536, -1, max_index};
+    ss::checkpoints const saved{intervals[random.below(12) < 6 ? random.below(7) : 1]};
     switch (random.below(3)) {
       case 0:
-        with(ss::sparse_mix<ss::topology::chord>{ss::topology::chord{w.channels}, saved});
+        check_op(ss::sparse_mix<ss::topology::chord>{ss::topology::chord{w.channels}, saved});
         break;
       case 1:
-        with(ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{random_extent(random)}, saved});
+        check_op(
+            ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{random_extent(random)}, saved});
         break;
       default: {
         struct next_row {
           index_t offset(index_t, index_t) const { return 1; }
         };
-        with(ss::sparse_mix<next_row>{saved});
+        check_op(ss::sparse_mix<next_row>{saved});
       }
     }
   }
@@ -222,7 +225,7 @@ TEST_CASE("softmax_attention") {
     extents4 const y{q.batch, q.heads, q.length, v.channels};
     double const scales[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
     double const scale = scales[random.below(4)];
-    auto const with = [&](auto const& op, bool map) {
+    auto const check_op = [&](auto const& op, bool is_materialized) {
       CAPTURE(i);
       for_each_policy([&](any_exec const& exec) {
         ss::attention_inputs<float> const in{view_of_nothing<float const>(1, q),
@@ -235,18 +238,19 @@ TEST_CASE("softmax_attention") {
                                          ss::no_saved)))
           return;
         bool const host = host_isa(exec).has_value();
-        bool const none = q.batch == 0 || q.heads == 0 || q.length == 0;
-        wide const maps = wide{4} * q.length * v.length;
-        wide const tiles = wide{128 * 4} * (wide{q.channels} + v.channels);
-        wide const stats = wide{8} * q.batch * q.heads * q.length;
-        CHECK(at_least(op.template workspace_bytes<float>(exec, q, v), none   ? 0
-                                                                       : map  ? maps
+        bool const is_empty = q.batch == 0 || q.heads == 0 || q.length == 0;
+        int128 const score_matrix = int128{4} * q.length * v.length;
+        int128 const tiles = int128{128 * 4} * (int128{q.channels} + v.channels);
+        int128 const stats = int128{8} * q.batch * q.heads * q.length;
+        CHECK(at_least(op.template workspace_bytes<float>(exec, q, v), is_empty ? 0
+                                                                       : is_materialized
+                                                                           ? score_matrix
                                                                        : host ? tiles
                                                                               : stats));
       });
     };
-    with(ss::softmax_attention<pattern_mask>{scale}, false);
-    with(ss::softmax_attention<pattern_mask, ss::materialized<>>{scale}, true);
+    check_op(ss::softmax_attention<pattern_mask>{scale}, false);
+    check_op(ss::softmax_attention<pattern_mask, ss::materialized<>>{scale}, true);
   }
 }
 
@@ -266,38 +270,38 @@ TEST_CASE("linear_attention") {
     if (random.below(20) == 0) w = {};
     extents4 const k{q.batch, q.heads, v.length, q.channels};
     extents4 const y{q.batch, q.heads, q.length, v.channels};
-    double const numbers[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
-    double const eps = numbers[random.below(4)];
-    auto const with = [&](auto const& op, extents3 of_w, wide features) {
+    double const eps_values[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
+    double const eps = eps_values[random.below(4)];
+    auto const check_op = [&](auto const& op, extents3 w_extents, int128 features) {
       CAPTURE(i);
       for_each_policy([&](any_exec const& exec) {
         ss::linear_attention_inputs<float> in{view_of_nothing<float const>(1, q),
                                               view_of_nothing<float const>(2, k),
                                               view_of_nothing<float const>(3, v),
                                               {}};
-        if (of_w != extents3{}) in.w = view_of_nothing<float const>(4, of_w);
+        if (w_extents != extents3{}) in.w = view_of_nothing<float const>(4, w_extents);
         ss::status const size =
-            op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v, of_w);
+            op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v, w_extents);
         if (!check_same_error(
                 "linear_attention", size,
                 op.forward(ss::exec::dry_run{exec}, in, view_of_nothing<float>(5, y))))
           return;
-        bool const none = q.batch == 0 || q.heads == 0 || q.length + v.length == 0;
-        CHECK(at_least(op.template workspace_bytes<float>(exec, q, v, of_w),
-                       none ? 0 : 4 * features * v.channels));
+        bool const is_empty = q.batch == 0 || q.heads == 0 || q.length + v.length == 0;
+        CHECK(at_least(op.template workspace_bytes<float>(exec, q, v, w_extents),
+                       is_empty ? 0 : 4 * features * v.channels));
       });
     };
     namespace feature = ss::feature;
     ss::divisor::sum_plus const divisor{eps};
     if (causal) {
       using ss::direction::causal;
-      with(ss::linear_attention<feature::random_exp, ss::divisor::sum_plus, causal>{divisor}, w,
-           w.length);
-      with(ss::linear_attention<feature::elu_plus_one, ss::divisor::sum_plus, causal>{divisor}, {},
-           q.channels);
+      check_op(ss::linear_attention<feature::random_exp, ss::divisor::sum_plus, causal>{divisor}, w,
+               w.length);
+      check_op(ss::linear_attention<feature::elu_plus_one, ss::divisor::sum_plus, causal>{divisor},
+               {}, q.channels);
     } else {
-      with(ss::linear_attention<feature::random_fourier>{divisor}, w, 2 * wide{w.length});
-      with(ss::linear_attention<feature::relu>{divisor}, w, q.channels);
+      check_op(ss::linear_attention<feature::random_fourier>{divisor}, w, 2 * int128{w.length});
+      check_op(ss::linear_attention<feature::relu>{divisor}, w, q.channels);
     }
   }
 }
@@ -323,79 +327,80 @@ TEST_CASE("merge_attention") {
 }
 
 TEST_CASE("parameters that calls reject have no workspace size, by exception or status") {
-  auto const refused = [](auto const& op, auto... shapes) {
+  auto const error_of = [](auto const& op, auto... shapes) {
     ss::exec::host const exec;
     return error_message(op.template workspace_bytes<float>(ss::exec::dry_run{exec}, shapes...),
                          [&] { (void)op.template workspace_bytes<float>(exec, shapes...); });
   };
   extents3 const e{2, 9, 4};
-  CHECK(refused(ss::slicing_sort<>{}, extents3{2, 9, -4}) ==
+  CHECK(error_of(ss::slicing_sort<>{}, extents3{2, 9, -4}) ==
         "slicing_sort.workspace_bytes: x.channels is -4, must not be negative");
-  CHECK(refused(ss::multi_permutation{0}, e) ==
+  CHECK(error_of(ss::multi_permutation{0}, e) ==
         "multi_permutation.workspace_bytes: components is 0, must be at least 1");
-  CHECK(refused(ss::multi_permutation{3, ss::half_half{3}}, e) ==
+  CHECK(error_of(ss::multi_permutation{3, ss::half_half{3}}, e) ==
         "multi_permutation.workspace_bytes: order half_half: channels must be a multiple of heads "
         "(channels is 4)");
-  CHECK(refused(ss::shuffle<>{}, extents3{index_t{1} << 40, index_t{1} << 31, index_t{1} << 40}) ==
+  CHECK(error_of(ss::shuffle<>{}, extents3{index_t{1} << 40, index_t{1} << 31, index_t{1} << 40}) ==
         "shuffle.workspace_bytes: x [1099511627776, 2147483648, 1099511627776] spans more than "
         "2^63 bytes or 2^57 elements, must span less");
-  CHECK(refused(ss::max_exchange{}, extents3{1, max_index, 1}) ==
+  CHECK(error_of(ss::max_exchange{}, extents3{1, max_index, 1}) ==
         "max_exchange.workspace_bytes: x [1, 9223372036854775807, 1] spans more than 2^63 bytes or "
         "2^57 elements, must span less");
-  CHECK(refused(ss::csp{ss::group_size{0}}, e) == "csp.workspace_bytes: groups must be at least 1");
-  CHECK(refused(ss::csp{ss::group_count{-1}}, e) ==
+  CHECK(error_of(ss::csp{ss::group_size{0}}, e) ==
         "csp.workspace_bytes: groups must be at least 1");
-  CHECK(refused(ss::csp{ss::group_size{2}, ss::shift::per_head{3}}, e) ==
+  CHECK(error_of(ss::csp{ss::group_count{-1}}, e) ==
+        "csp.workspace_bytes: groups must be at least 1");
+  CHECK(error_of(ss::csp{ss::group_size{2}, ss::shift::per_head{3}}, e) ==
         "csp.workspace_bytes: shift per_head: channels must be a multiple of heads (channels is "
         "4)");
-  CHECK(refused(ss::csp{ss::group_size{2}, ss::shift::none{}, ss::reference{4}}, e) ==
+  CHECK(error_of(ss::csp{ss::group_size{2}, ss::shift::none{}, ss::reference{4}}, e) ==
         "csp.workspace_bytes: alignment reference: channel must be one of the channels (channels "
         "is 4)");
-  CHECK(refused(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{0.5, 0}}, e) ==
+  CHECK(error_of(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{0.5, 0}}, e) ==
         "sinkhorn_csp.workspace_bytes: iterations is 0, must be in 1..65536");
-  CHECK(refused(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{-1, 3}}, e) ==
+  CHECK(error_of(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{-1, 3}}, e) ==
         "sinkhorn_csp.workspace_bytes: tau is -1, must be positive and finite");
   ss::sparse_mix<> const chord;
-  CHECK(refused(ss::sparse_mix<>{ss::checkpoints{max_index}}, e, ss::stack_extents{3, 2, 9, 4}) ==
+  CHECK(error_of(ss::sparse_mix<>{ss::checkpoints{max_index}}, e, ss::stack_extents{3, 2, 9, 4}) ==
         "sparse_mix.workspace_bytes: checkpoints.every is 9223372036854775807, must be in "
         "0..65535");
-  CHECK(refused(chord, e, ss::stack_extents{-1, 2, 9, 4}) ==
+  CHECK(error_of(chord, e, ss::stack_extents{-1, 2, 9, 4}) ==
         "sparse_mix.workspace_bytes: w.factors is -1, must not be negative");
-  CHECK(refused(chord, extents3{0, 9, 4}, ss::stack_extents{index_t{1} << 50, 0, 9, 4}) ==
+  CHECK(error_of(chord, extents3{0, 9, 4}, ss::stack_extents{index_t{1} << 50, 0, 9, 4}) ==
         "sparse_mix.workspace_bytes: w.factors is 1125899906842624, must be in 0..65535");
-  CHECK(refused(chord, e, ss::stack_extents{3, 2, 9, -1}) ==
+  CHECK(error_of(chord, e, ss::stack_extents{3, 2, 9, -1}) ==
         "sparse_mix.workspace_bytes: w.links is -1, must not be negative");
-  CHECK(refused(chord, e, ss::stack_extents{3, 2, 9, 5}) ==
+  CHECK(error_of(chord, e, ss::stack_extents{3, 2, 9, 5}) ==
         "sparse_mix.workspace_bytes: w.links is 5, must be 4 (topology.links)");
-  CHECK(refused(chord, e, ss::stack_extents{3, 1, 9, 4}) ==
+  CHECK(error_of(chord, e, ss::stack_extents{3, 1, 9, 4}) ==
         "sparse_mix.workspace_bytes: w.batch is 1, must be 2 (x.batch)");
   ss::softmax_attention<> const attention;
-  CHECK(refused(attention, extents4{1, 2, 5, 3}, extents4{1, 3, 5, 3}) ==
+  CHECK(error_of(attention, extents4{1, 2, 5, 3}, extents4{1, 3, 5, 3}) ==
         "softmax_attention.workspace_bytes: v.heads is 3, must be 2 (q.heads)");
-  CHECK(refused(attention, extents4{1, 1, 5, -3}, extents4{1, 1, 5, 3}) ==
+  CHECK(error_of(attention, extents4{1, 1, 5, -3}, extents4{1, 1, 5, 3}) ==
         "softmax_attention.workspace_bytes: q.channels is -3, must not be negative");
   extents4 const heads{2, 3, 5, 3}, keys{2, 3, 4, 3};
-  CHECK(refused(attention, heads, keys, extents4{2, 3, 5, 4}) == "");
-  CHECK(refused(attention, heads, keys, extents4{2, 3, 5, 5}) ==
+  CHECK(error_of(attention, heads, keys, extents4{2, 3, 5, 4}) == "");
+  CHECK(error_of(attention, heads, keys, extents4{2, 3, 5, 5}) ==
         "softmax_attention.workspace_bytes: dbias.keys is 5, must be 4 (k.length)");
-  CHECK(refused(attention, heads, keys, extents4{2, 2, 1, 8}) ==
+  CHECK(error_of(attention, heads, keys, extents4{2, 2, 1, 8}) ==
         "softmax_attention.workspace_bytes: dbias.heads is 2, must be 3 (q.heads)");
   CHECK(
-      refused(ss::softmax_attention{ss::mask::block_local{0}}, extents4{1, 2, 5, 3},
-              extents4{1, 2, 7, 3}) ==
+      error_of(ss::softmax_attention{ss::mask::block_local{0}}, extents4{1, 2, 5, 3},
+               extents4{1, 2, 7, 3}) ==
       "softmax_attention.workspace_bytes: mask block_local: size must be in 1..2^40 (k.length is 7)");
-  CHECK(sentence(ss::slicing_sort<>::workspace_bytes<float>(
+  CHECK(without_call_name(ss::slicing_sort<>::workspace_bytes<float>(
             ss::exec::dry_run{ss::exec::host{0}}, e)) == "exec.threads is 0, must be at least 1");
 }
 
 TEST_CASE("a size that exceeds 64 bits saturates, and no workspace is that large") {
   ss::multi_permutation const op{max_index};
   extents3 const e{1, 1, 4};
-  float number[4] = {};
-  ss::tensor3<float> const x(number, e);
+  float elements[4] = {};
+  ss::tensor3<float> const x(elements, e);
   ss::exec::host const exec;
   CHECK(op.workspace_bytes<float>(exec, e) == unlimited);
-  auto const refused = op.forward(ss::exec::dry_run{exec}, ss::tensor3<float const>(x),
-                                  ss::uniform_weights, x, ss::no_saved);
-  CHECK(sentence(refused) == "workspace.bytes is 0, must be at least 18446744073709551615");
+  auto const status = op.forward(ss::exec::dry_run{exec}, ss::tensor3<float const>(x),
+                                 ss::uniform_weights, x, ss::no_saved);
+  CHECK(without_call_name(status) == "workspace.bytes is 0, must be at least 18446744073709551615");
 }

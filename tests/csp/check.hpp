@@ -18,14 +18,14 @@ auto csp_runner(csp_problem<T> const& p) {
               tensor3<T> dx, ss::tensor1<index_t const> lengths) {
     with_csp(p, [&](auto const& op) {
       extents3 const e = x.extents();
-      order_memory order(op.saved_extents(e), op.saved_width(e));
+      guarded_order_buffer order(op.saved_extents(e), op.saved_width(e));
       std::size_t const bytes = op.template workspace_bytes<T>(exec, e);
       guarded_workspace scratch(bytes), backward_scratch(bytes, 37, 0);
       op.forward(exec, x, y, {order.view()}, scratch.get(), {lengths});
       op.backward(exec, dy, {order.view()}, dx, backward_scratch.get(),
                   {ss::grad_mode::overwrite, lengths});
       CHECK((scratch.red_zones_intact() && backward_scratch.red_zones_intact() &&
-             order.gaps_untouched()));
+             order.padding_intact()));
     });
   };
 }

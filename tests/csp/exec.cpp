@@ -88,8 +88,9 @@ TEST_CASE_TEMPLATE("the workspace may be at any address and have any contents", 
           std::size_t const bytes = op.template workspace_bytes<T>(exec, p.extents());
           for (std::size_t offset = 0; offset < 64; offset += step)
             for (unsigned char fill : std::vector<unsigned char>{0x00, 0xff, 0x7f}) {
-              auto y = garbage<T>(p.extents()), dx = y;
-              order_memory order(op.saved_extents(p.extents()), op.saved_width(p.extents()));
+              auto y = garbage_tensor<T>(p.extents()), dx = y;
+              guarded_order_buffer order(op.saved_extents(p.extents()),
+                                         op.saved_width(p.extents()));
               guarded_workspace scratch(bytes, offset, fill);
               op.forward(exec, p.x.view(), y.view(), {order.view()}, scratch.get());
               op.backward(exec, p.dy.view(), {order.view()}, dx.view(), scratch.get());

@@ -37,7 +37,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, also in place into dy", T, float, doub
         auto p = make_mixed_csp<T>(e, group, reference, seed, lengths);
         random_stream random(seed);
         for (T& gradient : p.dy.elements()) gradient = from_double<T>(1 + random.unit() * 900);
-        solve(p);
+        compute_expected(p);
         tensor<T> before(e), expected(e), expected_in_place(e);
         for (std::size_t i = 0; i < before.elements().size(); ++i) {
           before.elements()[i] = from_double<T>(1.5 + random.unit());
@@ -47,7 +47,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, also in place into dy", T, float, doub
         strides3 const s = strides_in_order(e, {1, 0, 2}, 1);
         with_csp(p, [&](auto const& op) {
           // Only backward runs, on the oracle's order.
-          order_memory order(op.saved_extents(e), op.saved_width(e));
+          guarded_order_buffer order(op.saved_extents(e), op.saved_width(e));
           order.set_contents(p.saved);
           ss::backward_options const accumulate{ss::grad_mode::accumulate, view_of(lengths)};
           for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
@@ -57,7 +57,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, also in place into dy", T, float, doub
             auto dy_and_dx = p.dy;
             op.backward(exec, dy_and_dx.view(), {order.view()}, dy_and_dx.view(), scratch.get(),
                         accumulate);
-            auto overwritten = garbage<T>(e);
+            auto overwritten = garbage_tensor<T>(e);
             op.backward(exec, p.dy.view(), {order.view()}, overwritten.view(), scratch.get(),
                         {ss::grad_mode::overwrite, view_of(lengths)});
             CAPTURE(p.describe());
@@ -65,7 +65,7 @@ TEST_CASE_TEMPLATE("gradients accumulate, also in place into dy", T, float, doub
             CHECK(difference("dx", dx.contents(), expected) == "");
             CHECK(difference("dx in place", dy_and_dx, expected_in_place) == "");
             CHECK(difference("dx overwritten", overwritten, p.dx) == "");
-            CHECK((dx.gaps_untouched() && scratch.red_zones_intact()));
+            CHECK((dx.padding_intact() && scratch.red_zones_intact()));
           });
         });
       }
@@ -76,7 +76,7 @@ TEST_CASE_TEMPLATE("overwriting a gradient preserves every bit", T, float, doubl
   for (index_t group : {1, 2, 4, 100}) {
     auto p = make_mixed_csp<T>({1, 90, 34}, group, no_reference, 5);
     p.dy = mixed_tensor<T>(p.extents(), all_kinds, 77);  // NaN payloads, zeros, denormals
-    solve(p);
+    compute_expected(p);
     for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       CHECK(check_csp(p, exec) == "");

@@ -14,21 +14,22 @@
 
 namespace support {
 
-class order_memory {
+class guarded_order_buffer {
  public:
-  order_memory(extents3 e, slicesort::index_width width, strides3 s, index_t offset = 0)
+  guarded_order_buffer(extents3 e, slicesort::index_width width, strides3 s, index_t offset = 0)
       : extents_(e), strides_(s), width_(width), base_(red_zone + offset) {
     index_t span = 0;
     if (!e.empty())
       span =
           (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels + 1;
-    bytes_.assign(static_cast<std::size_t>(base_ + span + red_zone) * element_bytes(), garbage);
+    bytes_.assign(static_cast<std::size_t>(base_ + span + red_zone) * element_bytes(),
+                  garbage_tensor);
     is_element_.resize(static_cast<std::size_t>(base_ + span + red_zone));
     for_each_position(
         e, [&](index_t b, index_t n, index_t c) { is_element_[offset_of(b, n, c)] = true; });
   }
-  order_memory(extents3 e, slicesort::index_width width)
-      : order_memory(e, width, slicesort::row_major(e)) {}
+  guarded_order_buffer(extents3 e, slicesort::index_width width)
+      : guarded_order_buffer(e, width, slicesort::row_major(e)) {}
 
   slicesort::index_tensor3 view() {
     unsigned char* const data = bytes_.data() + static_cast<std::size_t>(base_) * element_bytes();
@@ -56,14 +57,14 @@ class order_memory {
                   element_bytes());
     });
   }
-  bool gaps_untouched() const {
+  bool padding_intact() const {
     for (std::size_t i = 0; i < bytes_.size(); ++i)
-      if (!is_element_[i / element_bytes()] && bytes_[i] != garbage) return false;
+      if (!is_element_[i / element_bytes()] && bytes_[i] != garbage_tensor) return false;
     return true;
   }
 
  private:
-  static constexpr unsigned char garbage = 0xcb;
+  static constexpr unsigned char garbage_tensor = 0xcb;
   static constexpr index_t red_zone = 80;
 
   std::size_t element_bytes() const { return static_cast<std::size_t>(width_); }

@@ -119,7 +119,7 @@ void set_saved_state(csp_problem<T>& p, index_t b, index_t c, row_order const& o
 
 // Computes the expected results.
 template <class T>
-void solve(csp_problem<T>& p) {
+void compute_expected(csp_problem<T>& p) {
   extents3 const e = p.extents();
   p.y = p.x;
   p.dx = p.dy;
@@ -165,7 +165,7 @@ csp_problem<T> make_csp_problem(tensor<T> x, index_t group, index_t reference, s
   p.reference = reference;
   p.order = order;
   p.shifts.seed = shifts;
-  solve(p);
+  compute_expected(p);
   return p;
 }
 // Makes a test case whose columns cycle through the first `kinds` kinds of input.
@@ -189,8 +189,8 @@ std::string check_csp(csp_problem<T> const& p, any_exec const& exec) {
       error = "saved_extents: " + p.describe();
       return;
     }
-    auto y = garbage<T>(e), unsaved_y = garbage<T>(e), dx = garbage<T>(e);
-    order_memory order(op.saved_extents(e), op.saved_width(e));
+    auto y = garbage_tensor<T>(e), unsaved_y = garbage_tensor<T>(e), dx = garbage_tensor<T>(e);
+    guarded_order_buffer order(op.saved_extents(e), op.saved_width(e));
     std::size_t const bytes = op.template workspace_bytes<T>(exec, e);
     guarded_workspace scratch(bytes), backward_scratch(bytes, 37, 0),
         unsaved_scratch(bytes, 63, 0x7f);
@@ -208,7 +208,7 @@ std::string check_csp(csp_problem<T> const& p, any_exec const& exec) {
                  {lengths});
       error = difference("y, not saved", unsaved_y, p.y);
     }
-    if (!order.gaps_untouched()) error += " wrote beside order";
+    if (!order.padding_intact()) error += " wrote beside order";
     if (!scratch.red_zones_intact() || !backward_scratch.red_zones_intact() ||
         !unsaved_scratch.red_zones_intact())
       error += " workspace overrun";
@@ -237,7 +237,7 @@ std::string check_everywhere(csp_problem<T> const& p) {
 
 #define SLICESORT_TEST_HELPERS_OF_csp(linkage, T)                                          \
   linkage template std::string support::check_csp(csp_problem<T> const&, any_exec const&); \
-  linkage template void support::solve(csp_problem<T>&);                                   \
+  linkage template void support::compute_expected(csp_problem<T>&);                        \
   linkage template support::csp_problem<T> support::make_mixed_csp(                        \
       extents3, index_t, index_t, std::uint64_t, std::vector<index_t>, int);               \
   linkage template support::csp_problem<T> support::make_csp_problem(                      \

@@ -53,7 +53,7 @@ struct outputs {
 };
 template <class T>
 outputs<T> run(csp_problem<T> const& p, any_exec const& exec) {
-  outputs<T> result{garbage<T>(p.extents()), garbage<T>(p.extents())};
+  outputs<T> result{garbage_tensor<T>(p.extents()), garbage_tensor<T>(p.extents())};
   csp_runner(p)(exec, p.x.view(), result.y.view(), p.dy.view(), result.dx.view(),
                 view_of(p.lengths));
   return result;

@@ -40,7 +40,7 @@ csp_problem<T> make_problem(shift_pattern const& p, index_t group, index_t refer
   shifted.shifts.table.clear();
   for (index_t c = 0; c < shape.channels; ++c) shifted.shifts.table.push_back(p.shift(c));
   shifted.title += std::string(", ") + p.name;
-  solve(shifted);
+  compute_expected(shifted);
   return shifted;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Launches a kernel that can ask for too much, or trap.
 #include "bad_launches.hpp"
 
 #include <slicesort/detail/cuda/launch.cuh>
@@ -12,7 +13,7 @@ namespace detail = slicesort::detail;
 struct failing_kernel {
   static constexpr int max_threads = 1024;
   std::size_t shared_bytes = 0;
-  bool trap = false;
+  bool traps = false;
 
   template <class SharedAllocator>
   SLICESORT_HD int shared(SharedAllocator& shared_memory) const {
@@ -22,7 +23,7 @@ struct failing_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
 #if defined(__CUDA_ARCH__)
-    if (trap && block.rank() == 0) __trap();
+    if (traps && block.rank() == 0) __trap();
 #else
     (void)block;
 #endif
@@ -38,7 +39,7 @@ void launch(CUstream_st* stream, failing_kernel kernel, int threads) {
 
 void launch_too_many_threads(CUstream_st* stream) { launch(stream, {}, 4096); }
 void launch_too_much_shared(CUstream_st* stream) { launch(stream, {std::size_t{1} << 24}, 32); }
-void launch_fine(CUstream_st* stream) { launch(stream, {std::size_t{1} << 16}, 32); }
+void launch_valid(CUstream_st* stream) { launch(stream, {std::size_t{1} << 16}, 32); }
 void launch_trap(CUstream_st* stream) { launch(stream, {0, true}, 32); }
 
 }  // namespace support

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Wrappers around CUDA runtime functions and `operator new` that record the calls.
 #include "interpose.hpp"
 
 #include <cuda_runtime_api.h>
@@ -13,17 +14,17 @@
 namespace {
 
 constexpr int max_calls = 64;
-bool counting = false;
-int calls = 0;
+bool recording = false;
+int call_count = 0;
 char const* names[max_calls];
 
 void record(char const* name) {
-  if (!counting) return;
-  if (calls < max_calls) names[calls] = name;
-  ++calls;
+  if (!recording) return;
+  if (call_count < max_calls) names[call_count] = name;
+  ++call_count;
 }
 
-// The runtime's function, which the one in this file hides.
+// Returns the runtime's function, which the one in this file hides.
 template <class F>
 F runtime_function(char const* name, F) {
   void* const function = dlsym(RTLD_NEXT, name);
@@ -44,14 +45,14 @@ void* allocate(std::size_t bytes) {
 
 namespace support {
 
-void start_counting() {
-  calls = 0;
-  counting = true;
+void start_recording() {
+  call_count = 0;
+  recording = true;
 }
-std::string counted() {
-  counting = false;
+std::string stop_recording() {
+  recording = false;
   std::string result;
-  for (int i = 0; i < calls && i < max_calls; ++i)
+  for (int i = 0; i < call_count && i < max_calls; ++i)
     result += (i > 0 ? " " : "") + std::string(names[i]);
   return result;
 }

@@ -8,8 +8,8 @@
 namespace support {
 
 // Starts recording, with an empty list.
-void start_counting();
+void start_recording();
 // Stops recording. Returns the names of the called functions, separated by spaces.
-std::string counted();
+std::string stop_recording();
 
 }  // namespace support

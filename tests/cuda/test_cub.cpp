@@ -33,9 +33,9 @@ TEST_CASE("values and rows agree with CUB") {
     std::vector<float> columns;  // concatenated columns
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t c = 0; c < e.channels; ++c) {
-        auto const number = static_cast<std::uint64_t>(b * e.channels + c);
-        auto const column =
-            make_column<float>(kinds[number % 7], static_cast<std::size_t>(e.length), number);
+        auto const column_seed = static_cast<std::uint64_t>(b * e.channels + c);
+        auto const column = make_column<float>(kinds[column_seed % 7],
+                                               static_cast<std::size_t>(e.length), column_seed);
         x.set_column(b, c, column);
         columns.insert(columns.end(), column.begin(), column.end());
       }
@@ -43,13 +43,13 @@ TEST_CASE("values and rows agree with CUB") {
     device_tensor<std::uint32_t> const perm(e);
     ss::slicing_sort<pattern_order> const op(pattern_order{up});
     device_stream const stream;
-    on_stream const exec{stream.get()};
+    stream_exec const exec{stream.get()};
     device_bytes const scratch(op.workspace_bytes<float>(exec, e));
     op.forward(exec, device_x.view(), device_y.view(), {perm.view()},
                {scratch.data(), scratch.size()});
     stream.wait();
     tensor<float> const y = device_y.download();
-    tensor<std::uint32_t> const p = perm.download();
+    tensor<std::uint32_t> const host_perm = perm.download();
     CAPTURE(e.length);
     for (cub_sort algorithm : {cub_sort::radix, cub_sort::segmented}) {
       sorted_segments const cub = sort_by_cub(algorithm, columns, static_cast<int>(e.length));
@@ -57,10 +57,10 @@ TEST_CASE("values and rows agree with CUB") {
       std::vector<std::uint32_t> rows;
       for (index_t b = 0; b < e.batch; ++b)
         for (index_t c = 0; c < e.channels; ++c) {
-          auto const v = y.column(b, c);
-          auto const r = p.column(b, c);
-          values.insert(values.end(), v.begin(), v.end());
-          rows.insert(rows.end(), r.begin(), r.end());
+          auto const column_values = y.column(b, c);
+          auto const column_rows = host_perm.column(b, c);
+          values.insert(values.end(), column_values.begin(), column_values.end());
+          rows.insert(rows.end(), column_rows.begin(), column_rows.end());
         }
       CAPTURE(static_cast<int>(algorithm));
       CHECK(rows == cub.rows);

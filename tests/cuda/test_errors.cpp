@@ -19,7 +19,7 @@ namespace {
 namespace ss = slicesort;
 
 template <class F>
-int code_of(F const& call) {
+int error_code_of(F const& call) {
   try {
     call();
   } catch (ss::cuda_error const& e) {
@@ -30,7 +30,7 @@ int code_of(F const& call) {
 }
 
 // Workspace size for all calls.
-std::size_t max_workspace_bytes(call_memory<float> const& memory, on_stream exec) {
+std::size_t max_workspace_bytes(call_memory<float> const& memory, stream_exec exec) {
   std::size_t bytes = 0;
   for (auto const& call : memory.calls())
     bytes = std::max(bytes, memory.workspace_bytes(call, exec));
@@ -41,23 +41,24 @@ std::size_t max_workspace_bytes(call_memory<float> const& memory, on_stream exec
 
 TEST_CASE("a failed launch reports its error, and the next one succeeds") {
   device_stream const stream;
-  CHECK(code_of([&] { launch_too_many_threads(stream.get()); }) == cudaErrorInvalidConfiguration);
+  CHECK(error_code_of([&] { launch_too_many_threads(stream.get()); }) ==
+        cudaErrorInvalidConfiguration);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
-  CHECK(code_of([&] { launch_too_much_shared(stream.get()); }) != 0);
+  CHECK(error_code_of([&] { launch_too_much_shared(stream.get()); }) != 0);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
-  CHECK(code_of([&] { launch_fine(stream.get()); }) == 0);
+  CHECK(error_code_of([&] { launch_valid(stream.get()); }) == 0);
   stream.wait();
 }
 
 TEST_CASE("an error of an earlier call is neither reported nor cleared") {
   call_memory<float> memory({2, 30, 5}, 1, false);
   device_stream const stream;
-  on_stream const exec{stream.get()};
+  stream_exec const exec{stream.get()};
   device_bytes const scratch(max_workspace_bytes(memory, exec));
   CHECK(cudaSetDevice(12345) == cudaErrorInvalidDevice);
   for (auto const& call : memory.calls()) {
     CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
-    CHECK(code_of([&] { memory.run(call, exec, {scratch.data(), scratch.size()}); }) == 0);
+    CHECK(error_code_of([&] { memory.run(call, exec, {scratch.data(), scratch.size()}); }) == 0);
   }
   CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
   stream.wait();
@@ -66,11 +67,13 @@ TEST_CASE("an error of an earlier call is neither reported nor cleared") {
 TEST_CASE("after a kernel has crashed, every call reports that") {
   call_memory<float> const memory({2, 30, 5}, 1, false);
   device_stream const stream;
-  on_stream const exec{stream.get()};
+  stream_exec const exec{stream.get()};
   device_bytes const scratch(max_workspace_bytes(memory, exec));
   launch_trap(stream.get());
-  int const crash = cudaStreamSynchronize(stream.get());
-  CHECK(crash != cudaSuccess);
+  int const crash_code = cudaStreamSynchronize(stream.get());
+  CHECK(crash_code != cudaSuccess);
   for (auto const& call : memory.calls())
-    CHECK(code_of([&] { memory.run(call, exec, {scratch.data(), scratch.size()}); }) == crash);
+    CHECK(error_code_of([&] {
+            memory.run(call, exec, {scratch.data(), scratch.size()});
+          }) == crash_code);
 }

@@ -16,14 +16,14 @@ template <class T>
 void check_calls(extents3 e, tuner tune, bool with_lengths) {
   call_memory<T> memory(e, 11, with_lengths);
   device_stream const stream;
-  on_stream const exec{stream.get(), tune};
-  std::size_t shift = 0;
+  stream_exec const exec{stream.get(), tune};
+  std::size_t misalignment = 0;
   for (auto const& call : memory.calls())
     for (bool const ones : {false, true}) {
-      if (!in_share()) continue;
+      if (!select_next_case()) continue;
       unsigned char const fill = ones ? 0xff : 0x00;
       device_bytes const scratch(memory.workspace_bytes(call, exec), fill,
-                                 shift = (shift + 1) % 64);
+                                 misalignment = (misalignment + 1) % 64);
       memory.reset();
       memory.run(call, exec, {scratch.data(), scratch.size()});
       stream.wait();
@@ -59,21 +59,21 @@ TEST_CASE_TEMPLATE("small", T, float, double, bfloat16) {
 TEST_CASE("a workspace that is one byte too small is rejected before any write") {
   call_memory<float> memory({2, 70001, 3}, 3, false);
   device_stream const stream;
-  on_stream const exec{stream.get()};
-  int checked = 0;
+  stream_exec const exec{stream.get()};
+  int checked_calls = 0;
   for (auto const& call : memory.calls()) {
     std::size_t const bytes = memory.workspace_bytes(call, exec);
     if (bytes == 0) continue;
-    ++checked;
+    ++checked_calls;
     device_bytes const scratch(bytes, 0x77);
     memory.reset();
-    auto const before = memory.outputs().download();
+    auto const initial_outputs = memory.outputs().download();
     CAPTURE(call.label);
     CHECK_THROWS_AS(memory.run(call, exec, {scratch.data(), bytes - 1}),
                     slicesort::workspace_error);
     stream.wait();
-    CHECK(memory.outputs().download() == before);
+    CHECK(memory.outputs().download() == initial_outputs);
     CHECK(scratch.download() == std::vector<unsigned char>(bytes, 0x77));
   }
-  CHECK(checked > 0);
+  CHECK(checked_calls > 0);
 }

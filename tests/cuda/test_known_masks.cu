@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention under a mask that is known at compile time. The operator tests use a mask chosen at run
-// time, and hence other kernels. The results agree with the host's.
+// Attention under a mask that is known at compile time. The operator tests use a mask selected at
+// run time, and hence different kernels. The results must agree with the host's.
 #include "backend/device.hpp"
 
 #include "support/inputs.hpp"
@@ -21,42 +21,44 @@ namespace {
 
 namespace ss = slicesort;
 
+enum class input_tensor { q, k, v, dy };
+enum class output_tensor { y, dq, dk, dv, dbias };
 // The kind of bias gradient to compute.
-enum class dbias { none, of_pairs, relative, shared };
+enum class dbias_kind { none, per_pair, relative, shared };
 
 struct shape {
   index_t batch, queries, keys, channels;
-  dbias bias_kind;
+  dbias_kind kind_of_dbias;
   ss::dropout dropout{};
 
   ss::extents4 q() const { return {batch, 2, queries, channels}; }
   ss::extents4 k() const { return {batch, 2, keys, channels}; }
-  ss::extents4 map() const { return {batch, 2, queries, keys}; }
+  ss::extents4 score_extents() const { return {batch, 2, queries, keys}; }
   ss::extents4 dbias_extents() const {
-    if (bias_kind == dbias::none) return {};
-    if (bias_kind == dbias::relative) return {1, 2, 1, queries + keys - 1};
-    return {batch, bias_kind == dbias::shared ? 1 : 2, queries, keys};
+    if (kind_of_dbias == dbias_kind::none) return {};
+    if (kind_of_dbias == dbias_kind::relative) return {1, 2, 1, queries + keys - 1};
+    return {batch, kind_of_dbias == dbias_kind::shared ? 1 : 2, queries, keys};
   }
   // Number of elements of the largest tensor.
-  std::size_t elements() const {
-    return static_cast<std::size_t>(std::max({q().size(), k().size(), map().size()}));
+  std::size_t max_elements() const {
+    return static_cast<std::size_t>(std::max({q().size(), k().size(), score_extents().size()}));
   }
 };
 
-// Memory of a call: one block for all inputs, one for all outputs.
+// Memory of a call, with one block for all inputs and one for all outputs.
 template <class T, class State>
 struct attention_memory {
   shape sizes;
   T *inputs, *outputs;
   State* state;
   ss::extents4 state_shape;
-  index_t* lengths;  // of the keys; null: all are valid
+  index_t* lengths;  // numbers of valid keys; null if all are valid
 
-  ss::tensor4<T const> from(std::size_t i, ss::extents4 e) const {
-    return {inputs + i * sizes.elements(), e};
+  ss::tensor4<T const> input(input_tensor tensor, ss::extents4 e) const {
+    return {inputs + static_cast<std::size_t>(tensor) * sizes.max_elements(), e};
   }
-  ss::tensor4<T> to(std::size_t i, ss::extents4 e) const {
-    return {outputs + i * sizes.elements(), e};
+  ss::tensor4<T> output(output_tensor tensor, ss::extents4 e) const {
+    return {outputs + static_cast<std::size_t>(tensor) * sizes.max_elements(), e};
   }
 };
 
@@ -65,20 +67,27 @@ void forward_and_backward(Op const& op, Exec const& exec, attention_memory<T, St
                           ss::workspace scratch) {
   ss::extents4 const q = memory.sizes.q(), k = memory.sizes.k();
   ss::tensor4<State> const saved(memory.state, memory.state_shape);
-  ss::attention_inputs<T> const in{memory.from(0, q), memory.from(1, k), memory.from(2, k)};
+  ss::attention_inputs<T> const in{memory.input(input_tensor::q, q),
+                                   memory.input(input_tensor::k, k),
+                                   memory.input(input_tensor::v, k)};
   ss::tensor1<index_t const> const lengths(memory.lengths,
                                            memory.lengths == nullptr ? 0 : memory.sizes.batch);
-  ss::attention_gradients<T> grads{memory.to(1, q), memory.to(2, k), memory.to(3, k), {}};
-  if (memory.sizes.bias_kind != dbias::none)
-    grads.dbias = memory.to(4, memory.sizes.dbias_extents());
-  op.forward(exec, in, memory.to(0, q), {saved}, scratch, {lengths, memory.sizes.dropout});
-  op.backward(exec, memory.from(3, q), in, memory.to(0, q), {ss::tensor4<State const>(saved)},
-              grads, scratch, {ss::grad_mode::overwrite, lengths, memory.sizes.dropout});
+  ss::attention_gradients<T> grads{memory.output(output_tensor::dq, q),
+                                   memory.output(output_tensor::dk, k),
+                                   memory.output(output_tensor::dv, k),
+                                   {}};
+  if (memory.sizes.kind_of_dbias != dbias_kind::none)
+    grads.dbias = memory.output(output_tensor::dbias, memory.sizes.dbias_extents());
+  op.forward(exec, in, memory.output(output_tensor::y, q), {saved}, scratch,
+             {lengths, memory.sizes.dropout});
+  op.backward(exec, memory.input(input_tensor::dy, q), in, memory.output(output_tensor::y, q),
+              {ss::tensor4<State const>(saved)}, grads, scratch,
+              {ss::grad_mode::overwrite, lengths, memory.sizes.dropout});
 }
 
-// The largest difference, relative to the largest number.
+// Returns the largest difference, relative to the largest element of b.
 template <class T>
-double difference(std::vector<T> const& a, std::vector<T> const& b) {
+double relative_difference(std::vector<T> const& a, std::vector<T> const& b) {
   using A = ss::detail::accumulator_t<T>;
   double error = 0, largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -105,64 +114,65 @@ struct one_buffer {
 
 // The last sample has only the first `last_keys` keys.
 template <class Algorithm, class T, class Tuning = default_tuning>
-void check(shape sizes, index_t last_keys, Tuning tuning = {}) {
+void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
   using state_type = typename ss::detail::attention_traits<Algorithm>::template state<T>;
   ss::softmax_attention<ss::mask::causal, Algorithm> const op;
   std::vector<index_t> lengths(static_cast<std::size_t>(sizes.batch), sizes.keys);
   lengths.back() = last_keys;
-  std::vector<T> inputs(4 * sizes.elements()), outputs(5 * sizes.elements(), T(0));
+  std::vector<T> inputs(4 * sizes.max_elements()), outputs(5 * sizes.max_elements(), T(0));
   ss::extents4 const state_shape = op.saved_extents(sizes.q(), sizes.k());
   std::vector<state_type> state(static_cast<std::size_t>(state_shape.size()));
   random_stream random(3);
-  for (T& number : inputs) number = static_cast<T>(static_cast<float>(random.normal()));
+  for (T& element : inputs) element = static_cast<T>(static_cast<float>(random.normal()));
   attention_memory<T, state_type> memory{sizes,        inputs.data(), outputs.data(),
                                          state.data(), state_shape,   lengths.data()};
   ss::exec::host const host{};
-  auto const bytes_of = [&](auto const& exec) {
+  auto const workspace_bytes = [&](auto const& exec) {
     return op.template workspace_bytes<T>(exec, sizes.q(), sizes.k(), sizes.dbias_extents());
   };
-  std::vector<unsigned char> host_scratch(bytes_of(host));
+  std::vector<unsigned char> host_scratch(workspace_bytes(host));
   forward_and_backward(op, host, memory, host_scratch);
 
   device_stream const stream;
   auto const exec = ss::exec::cuda{stream.get()}.tune(tuning);
-  device_bytes device_inputs(inputs.size() * sizeof(T)), results(outputs.size() * sizeof(T), 0);
-  device_bytes keys(lengths.size() * sizeof(index_t));
-  device_bytes const saved(state.size() * sizeof(state_type));
-  device_bytes const scratch(bytes_of(exec), 0x11);
+  device_bytes device_inputs(inputs.size() * sizeof(T)),
+      device_outputs(outputs.size() * sizeof(T), 0);
+  device_bytes device_lengths(lengths.size() * sizeof(index_t));
+  device_bytes const device_state(state.size() * sizeof(state_type));
+  device_bytes const scratch(workspace_bytes(exec), 0x11);
   device_inputs.upload(inputs.data());
-  keys.upload(lengths.data());
+  device_lengths.upload(lengths.data());
   memory.inputs = static_cast<T*>(device_inputs.data());
-  memory.outputs = static_cast<T*>(results.data());
-  memory.state = static_cast<state_type*>(saved.data());
-  memory.lengths = static_cast<index_t*>(keys.data());
+  memory.outputs = static_cast<T*>(device_outputs.data());
+  memory.state = static_cast<state_type*>(device_state.data());
+  memory.lengths = static_cast<index_t*>(device_lengths.data());
   forward_and_backward(op, exec, memory, {scratch.data(), scratch.size()});
   stream.wait();
-  std::vector<T> on_device(outputs.size(), T(0));
-  auto const bytes = results.download();
-  std::memcpy(static_cast<void*>(on_device.data()), bytes.data(), bytes.size());
-  CHECK(results.red_zones_intact());
-  CHECK(saved.red_zones_intact());
+  std::vector<T> downloaded(outputs.size(), T(0));
+  auto const bytes = device_outputs.download();
+  std::memcpy(static_cast<void*>(downloaded.data()), bytes.data(), bytes.size());
+  CHECK(device_outputs.red_zones_intact());
+  CHECK(device_state.red_zones_intact());
   CHECK(scratch.red_zones_intact());
   // The order of summation differs. With 16-bit types, weights and gradients of scores are rounded,
   // too.
   double const rounding = sizeof(T) == 8 ? 0x1p-52 : sizeof(T) == 4 ? 0x1p-23 : 0x1p-8;
   CAPTURE(sizes.queries);
   CAPTURE(sizes.channels);
-  CHECK(difference(on_device, outputs) <= 32 * rounding);
+  CHECK(relative_difference(downloaded, outputs) <= 32 * rounding);
 }
 
 // One shape has tiles on the diagonal; in the other, most queries see all keys, and one sample has
 // none.
 template <class Algorithm, class T, class Tuning = default_tuning>
 void check_shapes(index_t channels, Tuning tuning = {}) {
-  check<Algorithm, T>({1, 70, 90, channels, dbias::of_pairs}, 90, tuning);
-  check<Algorithm, T>({2, 200, 64, channels, dbias::none}, 0, tuning);
+  check_attention<Algorithm, T>({1, 70, 90, channels, dbias_kind::per_pair}, 90, tuning);
+  check_attention<Algorithm, T>({2, 200, 64, channels, dbias_kind::none}, 0, tuning);
 }
 template <class Algorithm, class T>
-void check_sums() {
-  for (dbias kind : {dbias::relative, dbias::shared})
-    check<Algorithm, T>({2, 140, 50, 20, kind, {0.25, 3}}, 41);
+void check_summed_dbias() {
+  for (dbias_kind kind : {dbias_kind::relative, dbias_kind::shared})
+    check_attention<Algorithm, T>({2, 140, 50, 20, kind, {0.25, 3}}, 41);
 }
 
 }  // namespace
@@ -172,9 +182,9 @@ TEST_CASE_TEMPLATE("causal, streaming", T, float, double, float16, bfloat16) {
     check_shapes<ss::streaming, T>(channels);
     check_shapes<ss::streaming, T>(channels, one_buffer{});
   }
-  check_sums<ss::streaming, T>();
+  check_summed_dbias<ss::streaming, T>();
 }
 TEST_CASE_TEMPLATE("causal, materialized", T, float, double, float16, bfloat16) {
   check_shapes<ss::materialized<>, T>(128);
-  check_sums<ss::materialized<>, T>();
+  check_summed_dbias<ss::materialized<>, T>();
 }

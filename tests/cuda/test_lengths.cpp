@@ -30,12 +30,13 @@ TEST_CASE_TEMPLATE("lengths out of range are clamped", T, float, bfloat16) {
     device_tensor<std::uint32_t> const perm(e);
     ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
     device_stream const stream;
-    on_stream const exec{stream.get()};
+    stream_exec const exec{stream.get()};
     device_bytes const scratch(op.workspace_bytes<T>(exec, e));
-    ss::workspace const work{scratch.data(), scratch.size()};
-    ss::tensor1<index_t const> const valid(static_cast<index_t const*>(lengths.data()), 6);
-    op.forward(exec, x.view(), y.view(), {perm.view()}, work, {valid});
-    op.backward(exec, dy.view(), {perm.view()}, dx.view(), work, {ss::grad_mode::overwrite, valid});
+    ss::workspace const workspace{scratch.data(), scratch.size()};
+    ss::tensor1<index_t const> const lengths_view(static_cast<index_t const*>(lengths.data()), 6);
+    op.forward(exec, x.view(), y.view(), {perm.view()}, workspace, {lengths_view});
+    op.backward(exec, dy.view(), {perm.view()}, dx.view(), workspace,
+                {ss::grad_mode::overwrite, lengths_view});
     stream.wait();
     CHECK(difference("y", y.download(), p.y) == "");
     CHECK(difference("perm", perm.download(), p.perm) == "");
@@ -54,21 +55,21 @@ TEST_CASE("dry runs and workspace_bytes read no memory") {
   tensor3<std::uint16_t> const perm(static_cast<std::uint16_t*>(invalid_address(3)), e);
   ss::tensor1<index_t const> const lengths(static_cast<index_t const*>(invalid_address(4)),
                                            e.batch);
-  on_stream const exec{};
+  stream_exec const exec{};
   ss::slicing_sort<pattern_order> const sort;
   ss::shuffle<> const shuffle(1);
   std::size_t const bytes =
       std::max(sort.workspace_bytes<float>(exec, e), shuffle.workspace_bytes<float>(exec, e));
-  ss::workspace const work{invalid_address(5), bytes};
-  CHECK(sort.forward(ss::exec::dry_run{exec}, x, y, {perm}, work, {lengths}));
-  CHECK(sort.backward(ss::exec::dry_run{exec}, x, {ss::const_index_tensor3(perm)}, y, work,
+  ss::workspace const workspace{invalid_address(5), bytes};
+  CHECK(sort.forward(ss::exec::dry_run{exec}, x, y, {perm}, workspace, {lengths}));
+  CHECK(sort.backward(ss::exec::dry_run{exec}, x, {ss::const_index_tensor3(perm)}, y, workspace,
                       {ss::grad_mode::accumulate, lengths}));
-  CHECK(
-      ss::max_exchange(999).forward(ss::exec::dry_run{exec}, x, y, ss::no_saved, work, {lengths}));
-  CHECK(shuffle.forward(ss::exec::dry_run{exec}, x, y, work, {lengths}));
-  CHECK(ss::permute().forward(ss::exec::dry_run{exec}, x, {ss::const_index_tensor3(perm)}, y, work,
-                              {lengths}));
+  CHECK(ss::max_exchange(999).forward(ss::exec::dry_run{exec}, x, y, ss::no_saved, workspace,
+                                      {lengths}));
+  CHECK(shuffle.forward(ss::exec::dry_run{exec}, x, y, workspace, {lengths}));
+  CHECK(ss::permute().forward(ss::exec::dry_run{exec}, x, {ss::const_index_tensor3(perm)}, y,
+                              workspace, {lengths}));
   ss::tensor1<index_t const> const too_few(lengths.data(), 2);
-  CHECK(sort.forward(ss::exec::dry_run{exec}, x, y, {perm}, work, {too_few}).kind ==
+  CHECK(sort.forward(ss::exec::dry_run{exec}, x, y, {perm}, workspace, {too_few}).kind ==
         ss::error_kind::argument);
 }

@@ -12,14 +12,14 @@ using namespace support;
 
 TEST_CASE("the counter counts") {
   device_stream const stream;
-  start_counting();
+  start_recording();
   {
     device_bytes const bytes(10);
     stream.wait();
     int* const volatile ints = new int[100];  // volatile, so that the compiler keeps it
     delete[] ints;
   }
-  CHECK(counted() ==
+  CHECK(stop_recording() ==
         "cudaMalloc cudaMemset cudaMemset cudaDeviceSynchronize cudaStreamSynchronize operator new "
         "cudaFree");
 }
@@ -28,15 +28,15 @@ TEST_CASE_TEMPLATE("operators only launch kernels", T, float, double, bfloat16) 
   for (extents3 e : call_shapes()) {
     call_memory<T> memory(e, 2, true);
     device_stream const stream;
-    on_stream const exec{stream.get()};
+    stream_exec const exec{stream.get()};
     for (auto const& call : memory.calls()) {
-      if (!in_share()) continue;
+      if (!select_next_case()) continue;
       device_bytes const scratch(memory.workspace_bytes(call, exec));
       for (bool first : {true, false}) {  // the first call of a kernel may load it
         memory.reset();
-        start_counting();
+        start_recording();
         memory.run(call, exec, {scratch.data(), scratch.size()});
-        std::string const calls = counted();
+        std::string const calls = stop_recording();
         stream.wait();
         CAPTURE(call.label);
         CAPTURE(e.length);

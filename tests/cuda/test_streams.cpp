@@ -28,24 +28,24 @@ TEST_CASE_TEMPLATE("one stream and thread per set of inputs", T, float, bfloat16
         new worker{{e, 100u * static_cast<unsigned>(i), i % 2 == 0}, {}, {}, {}}));
     for (auto const& call : call_memory<T>::calls())
       workers.back()->scratch.push_back(std::make_unique<device_bytes>(
-          workers.back()->memory.workspace_bytes(call, on_stream{workers.back()->stream.get()})));
+          workers.back()->memory.workspace_bytes(call, stream_exec{workers.back()->stream.get()})));
   }
-  std::atomic<int> wrong{0};
+  std::atomic<int> failures{0};
   auto const& calls = call_memory<T>::calls();
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (!in_share()) continue;
+    if (!select_next_case()) continue;
     named_call<T> const& call = calls[i];
     for (auto const& w : workers) w->memory.reset();
     std::vector<std::thread> threads;
     for (auto const& w : workers)
-      threads.emplace_back([&wrong, &call, i, w = w.get()] {
+      threads.emplace_back([&failures, &call, i, w = w.get()] {
         auto const& scratch = *w->scratch[i];
         try {
           for (int round = 0; round < share_of(rounds); ++round)
             if (!call.accumulates || round == 0)
-              w->memory.run(call, on_stream{w->stream.get()}, {scratch.data(), scratch.size()});
+              w->memory.run(call, stream_exec{w->stream.get()}, {scratch.data(), scratch.size()});
         } catch (...) {
-          ++wrong;
+          ++failures;
         }
       });
     for (std::thread& thread : threads) thread.join();
@@ -55,7 +55,7 @@ TEST_CASE_TEMPLATE("one stream and thread per set of inputs", T, float, bfloat16
       CHECK(w->memory.outputs().download() == w->memory.expected(call));
     }
   }
-  CHECK(wrong == 0);
+  CHECK(failures == 0);
 }
 
 namespace {
@@ -64,17 +64,17 @@ namespace {
 class gate {
  public:
   void hold(cudaStream_t stream) {
-    open_ = false;
+    is_open_ = false;
     SLICESORT_TEST_CUDA_CALL(cudaLaunchHostFunc(stream, &wait, nullptr));
   }
-  void release() { open_ = true; }
+  void release() { is_open_ = true; }
   ~gate() { release(); }
 
  private:
   static void CUDART_CB wait(void*) {
-    while (!open_) std::this_thread::yield();
+    while (!is_open_) std::this_thread::yield();
   }
-  static inline std::atomic<bool> open_{true};
+  static inline std::atomic<bool> is_open_{true};
 };
 
 // Pinned memory, which a copy can reach while another stream is blocked.
@@ -95,10 +95,10 @@ struct pinned_bytes {
 
 TEST_CASE("a call returns while its stream is blocked, and only works in that stream") {
   call_memory<float> memory({2, 3000, 9}, 7, true);
-  device_stream const stream, other;
-  on_stream const exec{stream.get()};
+  device_stream const stream, copy_stream;
+  stream_exec const exec{stream.get()};
   pinned_bytes const copied(memory.outputs().size());
-  std::vector<unsigned char> const untouched(copied.size, memory.untouched);
+  std::vector<unsigned char> const untouched(copied.size, memory.untouched_byte);
   for (auto const& call : memory.calls()) {
     device_bytes const scratch(memory.workspace_bytes(call, exec));
     memory.run(call, exec, {scratch.data(), scratch.size()});  // loads the kernels
@@ -107,14 +107,14 @@ TEST_CASE("a call returns while its stream is blocked, and only works in that st
     gate blocked;
     blocked.hold(stream.get());
     memory.run(call, exec, {scratch.data(), scratch.size()});
-    cudaError_t const state = cudaStreamQuery(stream.get());
+    cudaError_t const status = cudaStreamQuery(stream.get());
     SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(copied.data, memory.outputs().data(), copied.size,
-                                             cudaMemcpyDeviceToHost, other.get()));
-    other.wait();
+                                             cudaMemcpyDeviceToHost, copy_stream.get()));
+    copy_stream.wait();
     blocked.release();
     stream.wait();
     CAPTURE(call.label);
-    CHECK(state == cudaErrorNotReady);
+    CHECK(status == cudaErrorNotReady);
     CHECK(copied.contents() == untouched);
     CHECK(memory.outputs().download() == memory.expected(call));
   }
@@ -124,9 +124,9 @@ TEST_CASE("the default streams") {
   call_memory<float> memory({2, 300, 9}, 8, false);
   for (cudaStream_t stream : {cudaStream_t{}, cudaStreamLegacy, cudaStreamPerThread})
     for (auto const& call : memory.calls()) {
-      device_bytes const scratch(memory.workspace_bytes(call, on_stream{stream}));
+      device_bytes const scratch(memory.workspace_bytes(call, stream_exec{stream}));
       memory.reset();
-      memory.run(call, on_stream{stream}, {scratch.data(), scratch.size()});
+      memory.run(call, stream_exec{stream}, {scratch.data(), scratch.size()});
       SLICESORT_TEST_CUDA_CALL(cudaStreamSynchronize(stream));
       CAPTURE(call.label);
       CHECK(memory.outputs().download() == memory.expected(call));

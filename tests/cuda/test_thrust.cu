@@ -35,19 +35,19 @@ TEST_CASE("a Thrust policy becomes its stream") {
 }
 
 TEST_CASE("an empty vector is an empty view and no workspace") {
-  thrust::device_vector<float> none;
-  CHECK(ss::view(none, {0, 4, 2}).data() == nullptr);
-  CHECK(ss::view(none).size() == 0);
-  CHECK(ss::workspace(none).bytes == 0);
-  CHECK(ss::workspace(none).data == nullptr);
+  thrust::device_vector<float> empty;
+  CHECK(ss::view(empty, {0, 4, 2}).data() == nullptr);
+  CHECK(ss::view(empty).size() == 0);
+  CHECK(ss::workspace(empty).bytes == 0);
+  CHECK(ss::workspace(empty).data == nullptr);
 }
 
 TEST_CASE("device vectors through an operator") {
   ss::extents3 const shape{2, 3, 1};
   std::vector<float> const values = {3, 1, 2, 6, 5, 4};
-  std::vector<ss::index_t> const valid = {3, 2};
+  std::vector<ss::index_t> const host_lengths = {3, 2};
   thrust::device_vector<float> const x(values.begin(), values.end());
-  thrust::device_vector<ss::index_t> const lengths(valid.begin(), valid.end());
+  thrust::device_vector<ss::index_t> const lengths(host_lengths.begin(), host_lengths.end());
   thrust::device_vector<float> y(values.size());
   thrust::device_vector<std::uint16_t> perm(values.size());
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call of every operator as a function of the memory of its tensors.
+// A list of every call of every operator, as functions of the memory of its tensors.
 #pragma once
 
 #include "support/backends.hpp"
@@ -24,27 +24,27 @@ using ss::extents3;
 using ss::extents4;
 using ss::index_t;
 
-// Arguments of a call: tensors of doubles, each between red zones, workspace and lengths. A test
+// Arguments of a call: tensors of doubles, each between red zones, a workspace and lengths. A test
 // can redirect a tensor to other memory.
 class arguments {
  public:
-  static constexpr std::size_t piece = 4608, red_zone = 512, max_tensors = 16;
-  static constexpr std::size_t max_bytes = 3200;  // of one tensor
-  static constexpr std::byte red{0x5a};
+  static constexpr std::size_t tensor_distance = 4608, red_zone = 512, max_tensors = 16;
+  static constexpr std::size_t max_tensor_bytes = 3200;
+  static constexpr std::byte red_zone_byte{0x5a};
 
   ss::workspace scratch;
   ss::tensor1<index_t const> lengths, query_lengths;
 
-  explicit arguments(std::size_t tensors) : memory_(tensors * piece + 64, red) {
+  explicit arguments(std::size_t tensors) : memory_(tensors * tensor_distance + 64, red_zone_byte) {
     auto const address = reinterpret_cast<std::uintptr_t>(memory_.data());
     for (std::size_t i = 0; i < tensors; ++i) {
-      tensors_[i] = memory_.data() + (64 - address % 64) + i * piece + red_zone;
-      std::fill(tensors_[i], tensors_[i] + max_bytes, std::byte{0});
+      tensors_[i] = memory_.data() + (64 - address % 64) + i * tensor_distance + red_zone;
+      std::fill(tensors_[i], tensors_[i] + max_tensor_bytes, std::byte{0});
     }
   }
 
   std::byte*& operator[](std::size_t i) { return tensors_[i]; }
-  // Tensor number `i` as a view of elements T.
+  // Returns tensor `i` as a view of elements T.
   template <class T = double>
   ss::tensor3<T> view(std::size_t i, extents3 e) const {
     return {reinterpret_cast<T*>(tensors_[i]), e};
@@ -57,14 +57,14 @@ class arguments {
   ss::tensor_stack<T> view(std::size_t i, ss::stack_extents e) const {
     return {reinterpret_cast<T*>(tensors_[i]), e};
   }
-  bool red_zones_untouched() const {
+  bool red_zones_intact() const {
     std::byte const* next = memory_.data();
-    auto const is_red = [](std::byte b) { return b == red; };
+    auto const is_intact = [](std::byte b) { return b == red_zone_byte; };
     for (std::byte const* tensor : tensors_) {
       std::byte const* const end = tensor == nullptr ? &memory_.back() + 1 : tensor;
-      if (!std::all_of(next, end, is_red)) return false;
+      if (!std::all_of(next, end, is_intact)) return false;
       if (tensor == nullptr) return true;
-      next = tensor + max_bytes;
+      next = tensor + max_tensor_bytes;
     }
     return false;
   }
@@ -75,8 +75,8 @@ class arguments {
 };
 
 inline constexpr extents3 shape{2, 5, 40};
-inline constexpr extents4 heads{2, 2, 5, 3}, numbers{2, 2, 5, 2};
-inline constexpr ss::stack_extents weights{2, 2, 5, 3};
+inline constexpr extents4 heads{2, 2, 5, 3}, state_shape{2, 2, 5, 2};
+inline constexpr ss::stack_extents mix_weights_shape{2, 2, 5, 3};
 // A call of an operator and the names of its tensors; the first `outputs` are written.
 struct call {
   std::string name;
@@ -86,8 +86,8 @@ struct call {
   std::function<std::size_t(any_exec const&)> workspace_bytes;
   std::function<void(any_exec const&, arguments const&)> run;
 
-  // Message of the rejected call; "" if it is accepted.
-  std::string error_message_of(any_exec const& exec, arguments const& args) const {
+  // Returns the message of the rejected call without its name; "" if it is accepted.
+  std::string error_of(any_exec const& exec, arguments const& args) const {
     std::string const message = error_message([&] { run(exec, args); });
     std::size_t const colon = message.find(": ");
     if (message.empty()) return message;
@@ -97,49 +97,51 @@ struct call {
 };
 
 template <class Op>
-auto size_of(Op const& op) {
+auto workspace_bytes_of(Op const& op) {
   return [op](any_exec const& exec) { return op.template workspace_bytes<double>(exec, shape); };
 }
 
 inline std::vector<call> calls() {
+  constexpr bool with_lengths = true, without_lengths = false, with_query_lengths = true,
+                 without_query_lengths = false;
   std::vector<call> list;
   // Adds backward of an operator with saved state; `saved(arguments, i)` views tensor i as the
   // state.
-  auto const add_backward_of_saved = [&](std::string const& name, char const* saved_name,
-                                         auto const& op, auto const& saved) {
+  auto const add_backward_with_state = [&](std::string const& name, char const* saved_name,
+                                           auto const& op, auto const& saved) {
     list.push_back({name + ".backward",
                     {"dx", saved_name, "dy"},
                     1,
-                    true,
-                    false,
-                    size_of(op),
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(2, shape), {saved(a, 1)}, a.view(0, shape),
                                   a.scratch, {ss::grad_mode::overwrite, a.lengths});
                     }});
   };
-  auto const add_saving = [&](std::string const& name, char const* saved_name, auto const& op,
-                              auto const& saved) {
+  auto const add_saving_state = [&](std::string const& name, char const* saved_name, auto const& op,
+                                    auto const& saved) {
     list.push_back({name + ".forward",
                     {"y", saved_name, "x"},
                     2,
-                    true,
-                    false,
-                    size_of(op),
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(2, shape), a.view(0, shape), {saved(a, 1)}, a.scratch,
                                  {a.lengths});
                     }});
-    add_backward_of_saved(name, saved_name, op, saved);
+    add_backward_with_state(name, saved_name, op, saved);
   };
   // Adds forward of an operator without saved state.
   auto const add_forward = [&](std::string const& name, auto const& op) {
     list.push_back({name + ".forward",
                     {"y", "x"},
                     1,
-                    true,
-                    false,
-                    size_of(op),
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(1, shape), a.view(0, shape), a.scratch, {a.lengths});
                     }});
@@ -147,7 +149,7 @@ inline std::vector<call> calls() {
   auto const perm = [](arguments const& a, std::size_t i) {
     return a.view<std::uint32_t>(i, shape);
   };
-  add_saving("slicing_sort", "perm", ss::slicing_sort<pattern_order>{}, perm);
+  add_saving_state("slicing_sort", "perm", ss::slicing_sort<pattern_order>{}, perm);
   {
     ss::multi_permutation<pattern_order> const op(3);
     auto const weights_view = [](arguments const& a, std::size_t i) {
@@ -156,9 +158,9 @@ inline std::vector<call> calls() {
     list.push_back({"multi_permutation.forward",
                     {"y", "perm", "x", "weights"},
                     2,
-                    true,
-                    false,
-                    size_of(op),
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(2, shape), weights_view(a, 3), a.view(0, shape),
                                  {perm(a, 1)}, a.scratch, {a.lengths});
@@ -166,9 +168,9 @@ inline std::vector<call> calls() {
     list.push_back({"multi_permutation.backward",
                     {"dx", "dweights", "dy", "x", "weights", "perm"},
                     2,
-                    true,
-                    false,
-                    size_of(op),
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(2, shape), a.view(3, shape), weights_view(a, 4),
                                   {perm(a, 5)}, a.view(0, shape), weights_view(a, 1), a.scratch,
@@ -180,26 +182,27 @@ inline std::vector<call> calls() {
     list.push_back({"permute.forward",
                     {"y", "perm", "x"},
                     1,
-                    true,
-                    false,
-                    size_of(op),
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(2, shape), {perm(a, 1)}, a.view(0, shape), a.scratch,
                                  {a.lengths});
                     }});
-    add_backward_of_saved("permute", "perm", op, perm);
+    add_backward_with_state("permute", "perm", op, perm);
   }
-  add_saving("max_exchange", "maximum", ss::max_exchange{}, [](arguments const& a, std::size_t i) {
-    return a.view<std::uint32_t>(i, extents3{2, 1, 40});
-  });
+  add_saving_state("max_exchange", "maximum", ss::max_exchange{},
+                   [](arguments const& a, std::size_t i) {
+                     return a.view<std::uint32_t>(i, extents3{2, 1, 40});
+                   });
   auto const add_shuffle = [&](auto const& op) {
     add_forward("shuffle", op);
     list.push_back({"shuffle.backward",
                     {"dx", "dy"},
                     1,
-                    true,
-                    false,
-                    size_of(op),
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(1, shape), a.view(0, shape), a.scratch,
                                   {ss::grad_mode::overwrite, a.lengths});
@@ -217,7 +220,7 @@ inline std::vector<call> calls() {
                     1,
                     true,
                     false,
-                    size_of(op),
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(1, shape), filter(a, 2), a.view(0, shape), a.scratch,
                                  {a.lengths});
@@ -227,7 +230,7 @@ inline std::vector<call> calls() {
                     2,
                     true,
                     false,
-                    size_of(op),
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(2, shape), a.view(3, shape), filter(a, 4),
                                   a.view(0, shape), filter(a, 1), a.scratch,
@@ -235,7 +238,7 @@ inline std::vector<call> calls() {
                     }});
   }
   auto const add_csp = [&](auto const& op) {
-    add_saving("csp", "order", op, [op](arguments const& a, std::size_t i) {
+    add_saving_state("csp", "order", op, [op](arguments const& a, std::size_t i) {
       return a.view<std::uint8_t>(i, op.saved_extents(shape));
     });
   };
@@ -249,9 +252,9 @@ inline std::vector<call> calls() {
     list.push_back({"sinkhorn_csp.backward",
                     {"dx", "dy", "x"},
                     1,
-                    true,
-                    false,
-                    size_of(op),
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(1, shape), a.view(2, shape), a.view(0, shape),
                                   a.scratch, {ss::grad_mode::overwrite, a.lengths});
@@ -260,30 +263,31 @@ inline std::vector<call> calls() {
   {
     ss::sparse_mix<ss::topology::cdil> const op;
     auto const size = [=](any_exec const& exec) {
-      return op.workspace_bytes<double>(exec, shape, weights);
+      return op.workspace_bytes<double>(exec, shape, mix_weights_shape);
     };
     auto const states = [=](arguments const& a, std::size_t i) {
-      return a.view(i, op.saved_extents(shape, weights));
+      return a.view(i, op.saved_extents(shape, mix_weights_shape));
     };
     list.push_back({"sparse_mix.forward",
                     {"y", "states", "x", "w"},
                     2,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
-                      op.forward(exec, a.view(2, shape), a.view(3, weights), a.view(0, shape),
-                                 {states(a, 1)}, a.scratch, {a.lengths});
+                      op.forward(exec, a.view(2, shape), a.view(3, mix_weights_shape),
+                                 a.view(0, shape), {states(a, 1)}, a.scratch, {a.lengths});
                     }});
     list.push_back({"sparse_mix.backward",
                     {"dx", "dw", "dy", "x", "w", "states"},
                     2,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
-                      op.backward(exec, a.view(2, shape), a.view(3, shape), a.view(4, weights),
-                                  {states(a, 5)}, a.view(0, shape), a.view(1, weights), a.scratch,
+                      op.backward(exec, a.view(2, shape), a.view(3, shape),
+                                  a.view(4, mix_weights_shape), {states(a, 5)}, a.view(0, shape),
+                                  a.view(1, mix_weights_shape), a.scratch,
                                   {ss::grad_mode::overwrite, a.lengths});
                     }});
   }
@@ -301,8 +305,8 @@ inline std::vector<call> calls() {
     list.push_back({"softmax_attention.forward",
                     {"y", "state", "q", "k", "v"},
                     2,
-                    true,
-                    true,
+                    with_lengths,
+                    with_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, inputs(a, 2), a.view(0, heads), {state(a, 1)}, a.scratch,
@@ -311,8 +315,8 @@ inline std::vector<call> calls() {
     list.push_back({"softmax_attention.backward",
                     {"dq", "dk", "dv", "q", "k", "v", "dy", "y", "state"},
                     3,
-                    true,
-                    true,
+                    with_lengths,
+                    with_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(6, heads), inputs(a, 3), a.view(7, heads),
@@ -334,8 +338,8 @@ inline std::vector<call> calls() {
     list.push_back({"linear_attention.forward",
                     {"y", "q", "k", "v"},
                     1,
-                    true,
-                    true,
+                    with_lengths,
+                    with_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, inputs(a, 1), a.view(0, heads), a.scratch,
@@ -344,8 +348,8 @@ inline std::vector<call> calls() {
     list.push_back({"linear_attention.backward",
                     {"dq", "dk", "dv", "q", "k", "v", "dy"},
                     3,
-                    true,
-                    true,
+                    with_lengths,
+                    with_query_lengths,
                     size,
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(6, heads), inputs(a, 3),
@@ -359,15 +363,15 @@ inline std::vector<call> calls() {
   list.push_back({"merge_attention.forward",
                   {"y", "state", "parts[0].y", "parts[0].state"},
                   2,
-                  false,
-                  false,
+                  without_lengths,
+                  without_query_lengths,
                   [](any_exec const& exec) {
                     return ss::merge_attention::workspace_bytes<double>(exec, heads);
                   },
                   [](any_exec const& exec, arguments const& a) {
-                    ss::merge_attention{}.forward(exec, {{a.view(2, heads), a.view(3, numbers)}},
-                                                  a.view(0, heads), {a.view(1, numbers)},
-                                                  a.scratch);
+                    ss::merge_attention{}.forward(
+                        exec, {{a.view(2, heads), a.view(3, state_shape)}}, a.view(0, heads),
+                        {a.view(1, state_shape)}, a.scratch);
                   }});
   return list;
 }

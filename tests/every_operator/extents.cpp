@@ -42,9 +42,9 @@ void for_each_shape(F const& f) {
 }
 
 // Inputs of any shape that repeat one element, or are null.
-class repeated {
+class repeated_input {
  public:
-  explicit repeated(bool has_memory) : has_memory_(has_memory) {}
+  explicit repeated_input(bool has_memory) : has_memory_(has_memory) {}
 
   template <class T>
   ss::tensor3<T const> view(extents3 e) const {
@@ -70,7 +70,7 @@ class repeated {
   bool has_memory_;
 };
 template <class Extents>
-auto output(Extents e) {
+auto null_output(Extents e) {
   if constexpr (std::is_same_v<Extents, extents3>)
     return ss::tensor3<float>(nullptr, e);
   else if constexpr (std::is_same_v<Extents, stack_extents>)
@@ -84,20 +84,20 @@ struct any_options {
   operator ss::forward_options() const { return {lengths}; }
   operator ss::backward_options() const { return {ss::grad_mode::overwrite, lengths}; }
 };
-any_options options(repeated x, extents3 e) { return {x.lengths(e.batch)}; }
-auto index_output(extents3 e) { return ss::tensor3<std::uint32_t>(nullptr, e); }
+any_options options(repeated_input x, extents3 e) { return {x.lengths(e.batch)}; }
+auto null_index_output(extents3 e) { return ss::tensor3<std::uint32_t>(nullptr, e); }
 
 // Calls f(exec, inputs) for every backend, with and without memory of the inputs.
 template <class F>
-void for_each_way(F const& f) {
+void for_each_backend_and_memory(F const& f) {
   for_each_backend_untuned([&](any_exec const& exec) {
-    for (bool has_memory : {true, false}) f(exec, repeated(has_memory));
+    for (bool has_memory : {true, false}) f(exec, repeated_input(has_memory));
   });
 }
 
 // Counts accepted and rejected calls.
-struct outcomes {
-  std::size_t accepted = 0, refused = 0;
+struct outcome_counts {
+  std::size_t accepted = 0, rejected = 0;
 
   // Runs call(workspace) with a workspace of size() bytes; both may throw.
   template <class Size, class Call>
@@ -107,108 +107,109 @@ struct outcomes {
       std::vector<std::byte> memory(bytes < std::size_t{1} << 24 ? bytes : 0);
       call(ss::workspace(memory));
     });
-    ++(message.empty() ? accepted : refused);
+    ++(message.empty() ? accepted : rejected);
   }
   void check() const {
     CHECK(accepted > 0);
-    CHECK(refused > 0);
+    CHECK(rejected > 0);
   }
 };
 
 template <class Op, class Forward, class Backward>
 void check_calls(Op const& op, Forward const& forward, Backward const& backward) {
-  outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& x) {
+  outcome_counts outcomes;
+  for_each_backend_and_memory([&](any_exec const& exec, repeated_input const& x) {
     for_each_shape([&](extents3 e) {
       auto const size = [&] { return op.template workspace_bytes<float>(exec, e); };
-      found.add(size, [&](ss::workspace w) { forward(exec, x, e, w); });
-      found.add(size, [&](ss::workspace w) { backward(exec, x, e, w); });
+      outcomes.add(size, [&](ss::workspace scratch) { forward(exec, x, e, scratch); });
+      outcomes.add(size, [&](ss::workspace scratch) { backward(exec, x, e, scratch); });
     });
   });
-  found.check();
+  outcomes.check();
 }
 
 }  // namespace
 
 TEST_CASE("views") {
   std::vector<float> element(1);
-  std::size_t fitting = 0;
+  std::size_t fitting_views = 0;
   for_each_shape([&](extents3 e) {
     ss::tensor3<float> const tensor(element.data(), e);
     ss::tensor_stack<float> const stack = tensor;
     CHECK(stack[0].extents() == e);
     bool const fits = e == extents3{1, 1, 1};
     CHECK(error_message([&] { (void)ss::view(element, e); }).empty() == fits);
-    fitting += fits;
-    for (index_t other : sizes) {
-      for (ss::strides3 const s : {tensor.strides(), ss::strides3{other, other, other}})
-        CHECK(ss::split_heads(ss::tensor3<float>(element.data(), e, s), other).extents().heads ==
-              other);
-      extents4 const four{other, e.batch, e.length, e.channels};
+    fitting_views += fits;
+    for (index_t size : sizes) {
+      for (ss::strides3 const s : {tensor.strides(), ss::strides3{size, size, size}})
+        CHECK(ss::split_heads(ss::tensor3<float>(element.data(), e, s), size).extents().heads ==
+              size);
+      extents4 const four{size, e.batch, e.length, e.channels};
       CHECK(ss::tensor4<float>(element.data(), four).extents() == four);
-      CHECK(error_message([&] { (void)ss::view(element, four); }).empty() == (fits && other == 1));
-      stack_extents const several{other, e.batch, e.length, e.channels};
+      CHECK(error_message([&] { (void)ss::view(element, four); }).empty() == (fits && size == 1));
+      stack_extents const several{size, e.batch, e.length, e.channels};
       CHECK(ss::tensor_stack<float>(element.data(), several).extents() == several);
       CHECK(error_message([&] { (void)ss::view(element, several); }).empty() ==
-            (fits && other == 1));
-      CHECK(ss::tensor1<float>(element.data(), e.batch, other).stride() == other);
+            (fits && size == 1));
+      CHECK(ss::tensor1<float>(element.data(), e.batch, size).stride() == size);
     }
   });
-  CHECK(fitting == 1);
+  CHECK(fitting_views == 1);
 }
 
 TEST_CASE("operators on one tensor") {
   ss::slicing_sort<pattern_order> const sort;
   check_calls(
       sort,
-      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-        sort.forward(exec, x.view<float>(e), output(e), {index_output(e)}, w, options(x, e));
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        sort.forward(exec, x.view<float>(e), null_output(e), {null_index_output(e)}, scratch,
+                     options(x, e));
       },
-      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-        sort.backward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, output(e), w,
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        sort.backward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, null_output(e), scratch,
                       options(x, e));
       });
   ss::multi_permutation<pattern_order> const powers(3);
   check_calls(
       powers,
-      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-        powers.forward(exec, x.view<float>(e), ss::uniform_weights, output(e), {index_output(e)}, w,
-                       options(x, e));
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        powers.forward(exec, x.view<float>(e), ss::uniform_weights, null_output(e),
+                       {null_index_output(e)}, scratch, options(x, e));
       },
-      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
         powers.backward(exec, x.view<float>(e), ss::uniform_weights, {x.view<std::uint32_t>(e)},
-                        output(e), w, options(x, e));
+                        null_output(e), scratch, options(x, e));
       });
   ss::permute const permute;
   check_calls(
       permute,
-      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-        permute.forward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, output(e), w,
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        permute.forward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, null_output(e), scratch,
                         options(x, e));
       },
-      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-        permute.backward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, output(e), w,
-                         options(x, e));
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        permute.backward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, null_output(e),
+                         scratch, options(x, e));
       });
   ss::max_exchange const exchange;
   check_calls(
       exchange,
-      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-        exchange.forward(exec, x.view<float>(e), output(e),
-                         {index_output({e.batch, 1, e.channels})}, w, options(x, e));
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        exchange.forward(exec, x.view<float>(e), null_output(e),
+                         {null_index_output({e.batch, 1, e.channels})}, scratch, options(x, e));
       },
-      [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
         exchange.backward(exec, x.view<float>(e), {x.view<std::uint32_t>({e.batch, 1, e.channels})},
-                          output(e), w, options(x, e));
+                          null_output(e), scratch, options(x, e));
       });
   auto const check_shuffle = [](auto const& shuffle) {
     check_calls(
         shuffle,
-        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-          shuffle.forward(exec, x.view<float>(e), output(e), w, options(x, e));
+        [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+          shuffle.forward(exec, x.view<float>(e), null_output(e), scratch, options(x, e));
         },
-        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-          shuffle.backward(exec, x.view<float>(e), output(e), w, options(x, e));
+        [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+          shuffle.backward(exec, x.view<float>(e), null_output(e), scratch, options(x, e));
         });
   };
   check_shuffle(ss::shuffle<ss::shared_by_channels>(5));
@@ -219,47 +220,48 @@ TEST_CASE("csp and sinkhorn_csp") {
   auto const check_csp = [](auto const& csp) {
     check_calls(
         csp,
-        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
           ss::tensor3<std::uint8_t> const order(nullptr, csp.saved_extents(e));
-          csp.forward(exec, x.view<float>(e), output(e), {order}, w, options(x, e));
+          csp.forward(exec, x.view<float>(e), null_output(e), {order}, scratch, options(x, e));
         },
-        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
+        [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
           csp.backward(exec, x.view<float>(e), {x.view<std::uint8_t>(csp.saved_extents(e))},
-                       output(e), w, options(x, e));
+                       null_output(e), scratch, options(x, e));
         });
   };
-  for (index_t number : {index_t{1}, index_t{2}, index_t{3}, index_t{1} << 62}) {
-    check_csp(ss::csp{ss::group_size{number}});
-    check_csp(ss::csp{ss::group_count{number}, ss::shift::none{}, pattern_order{}});
-    ss::sinkhorn_csp const relaxed{ss::group_size{number}, ss::sinkhorn{0.5, 3}};
+  for (index_t group : {index_t{1}, index_t{2}, index_t{3}, index_t{1} << 62}) {
+    check_csp(ss::csp{ss::group_size{group}});
+    check_csp(ss::csp{ss::group_count{group}, ss::shift::none{}, pattern_order{}});
+    ss::sinkhorn_csp const relaxed{ss::group_size{group}, ss::sinkhorn{0.5, 3}};
     check_calls(
         relaxed,
-        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-          relaxed.forward(exec, x.view<float>(e), output(e), w, options(x, e));
+        [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+          relaxed.forward(exec, x.view<float>(e), null_output(e), scratch, options(x, e));
         },
-        [&](any_exec const& exec, repeated x, extents3 e, ss::workspace w) {
-          relaxed.backward(exec, x.view<float>(e), x.view<float>(e), output(e), w, options(x, e));
+        [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+          relaxed.backward(exec, x.view<float>(e), x.view<float>(e), null_output(e), scratch,
+                           options(x, e));
         });
   }
 }
 
 TEST_CASE("sparse_mix") {
-  outcomes found;
+  outcome_counts outcomes;
   auto const check = [&](auto const& op, index_t factors, index_t links) {
-    for_each_way([&](any_exec const& exec, repeated const& x) {
+    for_each_backend_and_memory([&](any_exec const& exec, repeated_input const& x) {
       for_each_shape([&](extents3 e) {
         stack_extents const w{factors, e.batch, e.length, links}, states = op.saved_extents(e, w);
         auto const size = [&] { return op.template workspace_bytes<float>(exec, e, w); };
-        found.add(size, [&](ss::workspace scratch) {
-          op.forward(exec, x.view<float>(e), x.view<float>(w), output(e), {output(states)},
-                     scratch);
+        outcomes.add(size, [&](ss::workspace scratch) {
+          op.forward(exec, x.view<float>(e), x.view<float>(w), null_output(e),
+                     {null_output(states)}, scratch);
         });
-        found.add(size, [&](ss::workspace scratch) {
-          op.backward(exec, x.view<float>(e), x.view<float>(w), output(e), scratch);
+        outcomes.add(size, [&](ss::workspace scratch) {
+          op.backward(exec, x.view<float>(e), x.view<float>(w), null_output(e), scratch);
         });
-        found.add(size, [&](ss::workspace scratch) {
+        outcomes.add(size, [&](ss::workspace scratch) {
           op.backward(exec, x.view<float>(e), x.view<float>(e), x.view<float>(w),
-                      {x.view<float>(states)}, output(e), output(w), scratch);
+                      {x.view<float>(states)}, null_output(e), null_output(w), scratch);
         });
       });
     });
@@ -270,7 +272,7 @@ TEST_CASE("sparse_mix") {
       check(ss::sparse_mix<ss::topology::cdil>{ss::topology::cdil{links}, ss::recompute}, factors,
             1);
     }
-  found.check();
+  outcomes.check();
 }
 
 namespace {
@@ -285,55 +287,60 @@ void for_each_pair_of_shapes(F const& f) {
           f(extents4{q.batch, heads, q.length, q.channels}, extents4{q.batch, heads, keys, values});
   });
 }
-extents4 keys_of(extents4 q, extents4 v) { return {q.batch, q.heads, v.length, q.channels}; }
-extents4 results_of(extents4 q, extents4 v) { return {q.batch, q.heads, q.length, v.channels}; }
+extents4 key_extents(extents4 q, extents4 v) { return {q.batch, q.heads, v.length, q.channels}; }
+extents4 output_extents(extents4 q, extents4 v) { return {q.batch, q.heads, q.length, v.channels}; }
 
 template <class Op>
 void check_softmax(Op const& op) {
-  outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& x) {
+  outcome_counts outcomes;
+  for_each_backend_and_memory([&](any_exec const& exec, repeated_input const& x) {
     for_each_pair_of_shapes([&](extents4 q, extents4 v) {
-      extents4 const k = keys_of(q, v), y = results_of(q, v), state = op.saved_extents(q, v);
+      extents4 const k = key_extents(q, v), y = output_extents(q, v),
+                     state = op.saved_extents(q, v);
       ss::attention_inputs<float> const inputs{
           x.view<float>(q), x.view<float>(k), x.view<float>(v), {}};
       auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v); };
-      found.add(size,
-                [&](ss::workspace w) { op.forward(exec, inputs, output(y), {output(state)}, w); });
-      found.add(size,
-                [&](ss::workspace w) { op.forward(exec, inputs, output(y), ss::no_saved, w); });
+      outcomes.add(size, [&](ss::workspace scratch) {
+        op.forward(exec, inputs, null_output(y), {null_output(state)}, scratch);
+      });
+      outcomes.add(size, [&](ss::workspace scratch) {
+        op.forward(exec, inputs, null_output(y), ss::no_saved, scratch);
+      });
       auto const backward = [&](ss::attention_gradients<float> const& grads) {
-        found.add(size, [&](ss::workspace w) {
+        outcomes.add(size, [&](ss::workspace scratch) {
           op.backward(exec, x.view<float>(y), inputs, x.view<float>(y), {x.view<float>(state)},
-                      grads, w);
+                      grads, scratch);
         });
       };
-      backward({output(q), output(k), output(v)});
-      backward({output(q), {}, {}});
-      backward({{}, output(k), {}});
+      backward({null_output(q), null_output(k), null_output(v)});
+      backward({null_output(q), {}, {}});
+      backward({{}, null_output(k), {}});
     });
   });
-  found.check();
+  outcomes.check();
 }
 
 template <class Op>
 void check_linear(Op const& op) {
-  outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& x) {
+  outcome_counts outcomes;
+  for_each_backend_and_memory([&](any_exec const& exec, repeated_input const& x) {
     for_each_pair_of_shapes([&](extents4 q, extents4 v) {
-      extents4 const k = keys_of(q, v), y = results_of(q, v);
+      extents4 const k = key_extents(q, v), y = output_extents(q, v);
       ss::linear_attention_inputs<float> const inputs{
           x.view<float>(q), x.view<float>(k), x.view<float>(v), {}};
       auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v); };
-      found.add(size, [&](ss::workspace w) { op.forward(exec, inputs, output(y), w); });
+      outcomes.add(
+          size, [&](ss::workspace scratch) { op.forward(exec, inputs, null_output(y), scratch); });
       auto const backward = [&](ss::linear_attention_gradients<float> const& grads) {
-        found.add(size,
-                  [&](ss::workspace w) { op.backward(exec, x.view<float>(y), inputs, grads, w); });
+        outcomes.add(size, [&](ss::workspace scratch) {
+          op.backward(exec, x.view<float>(y), inputs, grads, scratch);
+        });
       };
-      backward({output(q), output(k), output(v)});
-      backward({{}, {}, output(v)});
+      backward({null_output(q), null_output(k), null_output(v)});
+      backward({{}, {}, null_output(v)});
     });
   });
-  found.check();
+  outcomes.check();
 }
 
 }  // namespace
@@ -351,8 +358,8 @@ TEST_CASE("linear_attention") {
 TEST_CASE_TEMPLATE("linear_attention with random features", Feature, ss::feature::random_exp,
                    ss::feature::random_fourier) {
   ss::linear_attention<Feature> const op;
-  outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& x) {
+  outcome_counts outcomes;
+  for_each_backend_and_memory([&](any_exec const& exec, repeated_input const& x) {
     for_each_shape([&](extents3 w) {
       for (index_t length : sizes)
         for (index_t values : sizes) {
@@ -360,31 +367,34 @@ TEST_CASE_TEMPLATE("linear_attention with random features", Feature, ss::feature
           ss::linear_attention_inputs<float> const inputs{x.view<float>(q), x.view<float>(q),
                                                           x.view<float>(v), x.view<float>(w)};
           auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v, w, w); };
-          found.add(size, [&](ss::workspace s) { op.forward(exec, inputs, output(v), s); });
-          found.add(size, [&](ss::workspace s) {
+          outcomes.add(size, [&](ss::workspace scratch) {
+            op.forward(exec, inputs, null_output(v), scratch);
+          });
+          outcomes.add(size, [&](ss::workspace scratch) {
             op.backward(exec, x.view<float>(v), inputs,
-                        {output(q), output(q), output(v), output(w)}, s);
+                        {null_output(q), null_output(q), null_output(v), null_output(w)}, scratch);
           });
         }
     });
   });
-  found.check();
+  outcomes.check();
 }
 
 TEST_CASE("merge_attention") {
   ss::merge_attention const op;
-  outcomes found;
-  for_each_way([&](any_exec const& exec, repeated const& x) {
+  outcome_counts outcomes;
+  for_each_backend_and_memory([&](any_exec const& exec, repeated_input const& x) {
     for_each_shape([&](extents3 e) {
       for (index_t heads : sizes) {
         extents4 const y{e.batch, heads, e.length, e.channels}, state{e.batch, heads, e.length, 2};
         ss::attention_part<float> const part{x.view<float>(y), x.view<float>(state)};
-        found.add([&] { return op.workspace_bytes<float>(exec, y); },
-                  [&](ss::workspace w) {
-                    op.forward(exec, {part, part}, output(y), {output(state)}, w);
-                  });
+        outcomes.add(
+            [&] { return op.workspace_bytes<float>(exec, y); },
+            [&](ss::workspace scratch) {
+              op.forward(exec, {part, part}, null_output(y), {null_output(state)}, scratch);
+            });
       }
     });
   });
-  found.check();
+  outcomes.check();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Invalid memory: lengths in an output, a workspace in a tensor, misaligned addresses. Every call
-// of every operator rejects it with the names of both. Lengths that change after the check cause no
-// access outside the tensors. One scratch serves all calls, and only accepted calls enlarge it.
+// of every operator rejects it with an error that names both. Lengths that change after the check
+// cause no access outside the tensors. One scratch serves all calls; only valid calls enlarge it.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "calls.hpp"
 
@@ -69,62 +69,62 @@ void for_each_call(F const& f) {
 }  // namespace
 
 TEST_CASE("a workspace in a tensor") {
-  std::size_t refused = 0;
+  std::size_t rejected = 0;
   for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
     if (args.scratch.bytes == 0) return;
     std::size_t const bytes = args.scratch.bytes;
     for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
       // The tensor lies after the workspace, then in its last byte, then at its beginning.
-      std::vector<std::byte> memory(bytes + arguments::max_bytes + 64);
+      std::vector<std::byte> memory(bytes + arguments::max_tensor_bytes + 64);
       std::byte* const tensor = args[i];
       auto const address = reinterpret_cast<std::uintptr_t>(memory.data()) + bytes;
       args[i] = memory.data() + bytes + (64 - address % 64);
-      std::memcpy(args[i], tensor, arguments::max_bytes);
+      std::memcpy(args[i], tensor, arguments::max_tensor_bytes);
       std::string const expected = std::string("workspace overlaps ") + op_call.tensors[i] + " (";
       args.scratch.data = args[i] - bytes;
-      CHECK(op_call.error_message_of(exec, args) == "");
+      CHECK(op_call.error_of(exec, args) == "");
       args.scratch.data = args[i] - bytes + 1;
-      CHECK(says(op_call.error_message_of(exec, args), expected.c_str()));
+      CHECK(says(op_call.error_of(exec, args), expected.c_str()));
       args.scratch.data = args[i] = memory.data() + (64 - (address - bytes) % 64);
-      CHECK(says(op_call.error_message_of(exec, args), expected.c_str()));
+      CHECK(says(op_call.error_of(exec, args), expected.c_str()));
       args[i] = tensor;
-      ++refused;
+      ++rejected;
     }
   });
-  CHECK(refused > 50);
+  CHECK(rejected > 50);
 }
 
 TEST_CASE("lengths in an output") {
   for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
-    for (bool queries : {false, true}) {
-      if (!(queries ? op_call.takes_query_lengths : op_call.takes_lengths)) continue;
-      auto& lengths = queries ? args.query_lengths : args.lengths;
-      std::string const name = queries ? "query_lengths" : "lengths";
+    for (bool is_query : {false, true}) {
+      if (!(is_query ? op_call.takes_query_lengths : op_call.takes_lengths)) continue;
+      auto& lengths = is_query ? args.query_lengths : args.lengths;
+      std::string const name = is_query ? "query_lengths" : "lengths";
       for (std::size_t i = 0; i < op_call.outputs; ++i) {
-        auto* const inner = reinterpret_cast<index_t*>(args[i]);
-        inner[0] = inner[1] = 5;
-        lengths = {inner, 2};
-        CHECK(says(op_call.error_message_of(exec, args),
+        auto* const lengths_in_output = reinterpret_cast<index_t*>(args[i]);
+        lengths_in_output[0] = lengths_in_output[1] = 5;
+        lengths = {lengths_in_output, 2};
+        CHECK(says(op_call.error_of(exec, args),
                    (name + " overlaps " + op_call.tensors[i] + " (").c_str()));
-        lengths = {inner - 2, 2};
-        inner[-2] = inner[-1] = 5;
-        CHECK(op_call.error_message_of(exec, args) == "");
+        lengths = {lengths_in_output - 2, 2};
+        lengths_in_output[-2] = lengths_in_output[-1] = 5;
+        CHECK(op_call.error_of(exec, args) == "");
       }
       // Lengths shared by all samples, and invalid strides.
       std::vector<index_t> memory = {5, 7, 4};
       lengths = {memory.data(), 2, 0};
-      CHECK(op_call.error_message_of(exec, args) == "");
+      CHECK(op_call.error_of(exec, args) == "");
       lengths = {memory.data(), 2, 2};
-      CHECK(op_call.error_message_of(exec, args) == "");
+      CHECK(op_call.error_of(exec, args) == "");
       for (index_t stride : {index_t{-1}, std::numeric_limits<index_t>::min()}) {
         lengths = {memory.data() + 1, 2, stride};
-        CHECK(op_call.error_message_of(exec, args) ==
+        CHECK(op_call.error_of(exec, args) ==
               name + ".stride is " + std::to_string(stride) + ", must be zero or positive");
       }
       lengths = {memory.data(), 2, std::numeric_limits<index_t>::max()};
-      CHECK(says(op_call.error_message_of(exec, args), (name + " [1, 2, 1] spans more").c_str()));
+      CHECK(says(op_call.error_of(exec, args), (name + " [1, 2, 1] spans more").c_str()));
       lengths = {reinterpret_cast<index_t*>(reinterpret_cast<std::byte*>(memory.data()) + 4), 2};
-      CHECK(says(op_call.error_message_of(exec, args), (name + ".data is ").c_str()));
+      CHECK(says(op_call.error_of(exec, args), (name + ".data is ").c_str()));
       lengths = {};
     }
   });
@@ -132,11 +132,11 @@ TEST_CASE("lengths in an output") {
 
 TEST_CASE("misaligned addresses") {
   for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
-    CHECK(op_call.error_message_of(exec, args) == "");
+    CHECK(op_call.error_of(exec, args) == "");
     for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
       if (std::string(op_call.tensors[i]) == "order") continue;  // elements are bytes
       ++args[i];
-      std::string const message = op_call.error_message_of(exec, args);
+      std::string const message = op_call.error_of(exec, args);
       CHECK(says(message, (std::string(op_call.tensors[i]) + ".data is 0x").c_str()));
       CHECK(says(message, ", must be a multiple of "));
       --args[i];
@@ -166,8 +166,8 @@ TEST_CASE("lengths that change after the check") {
           args.scratch = scratch;
           args.lengths = {lengths.data(), 2};
           if (op_call.takes_query_lengths) args.query_lengths = args.lengths;
-          CHECK(op_call.error_message_of(exec, args) == "");
-          CHECK(args.red_zones_untouched());
+          CHECK(op_call.error_of(exec, args) == "");
+          CHECK(args.red_zones_intact());
           changed += lengths[0] == value;
         }
   }
@@ -176,36 +176,36 @@ TEST_CASE("lengths that change after the check") {
 
 namespace {
 
-// Fills the tensors of numbers, not those of indices.
-void fill_numbers(call const& op_call, arguments& args) {
+// Fills all tensors except indices.
+void fill_values(call const& op_call, arguments& args) {
   for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
     std::string const name = op_call.tensors[i];
     if (name == "perm" || name == "order" || name == "maximum") continue;
-    auto* const numbers = reinterpret_cast<double*>(args[i]);
-    for (std::size_t n = 0; n < arguments::max_bytes / sizeof(double); ++n)
-      numbers[n] = static_cast<double>(1 + (7 * i + 5 * n) % 11) / 4;
+    auto* const values = reinterpret_cast<double*>(args[i]);
+    for (std::size_t n = 0; n < arguments::max_tensor_bytes / sizeof(double); ++n)
+      values[n] = static_cast<double>(1 + (7 * i + 5 * n) % 11) / 4;
   }
 }
 bool same_tensors(call const& op_call, arguments& a, arguments& b) {
   for (std::size_t i = 0; i < op_call.tensors.size(); ++i)
-    if (std::memcmp(a[i], b[i], arguments::max_bytes) != 0) return false;
+    if (std::memcmp(a[i], b[i], arguments::max_tensor_bytes) != 0) return false;
   return true;
 }
 
-// A container that counts its resizes and has a capacity of `room` bytes.
-struct counted_bytes {
+// A container that counts its resizes and grows to at most `max_size` bytes.
+struct counting_bytes {
   std::size_t* resizes;
-  std::size_t room = std::numeric_limits<std::size_t>::max();
+  std::size_t max_size = std::numeric_limits<std::size_t>::max();
   std::vector<std::byte> memory{};
 
   void resize(std::size_t size) {
     ++*resizes;
-    memory.resize(std::min(size, room));
+    memory.resize(std::min(size, max_size));
   }
   std::byte* data() { return memory.data(); }
   std::size_t size() const { return memory.size(); }
 };
-using counted_scratch = ss::basic_scratch<counted_bytes>;
+using counting_scratch = ss::basic_scratch<counting_bytes>;
 
 // A container of external memory.
 struct external_bytes {
@@ -227,87 +227,87 @@ struct bytes_that_throw : std::vector<std::byte> {
 
 TEST_CASE("one scratch serves every call, with the results of a workspace of the exact size") {
   ss::scratch memory;
-  ss::basic_scratch<std::vector<double>> of_doubles;
+  ss::basic_scratch<std::vector<double>> double_scratch;
   std::size_t max_bytes = 0;
   for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
     std::size_t const bytes = args.scratch.bytes;
     max_bytes = std::max(max_bytes, bytes);
-    arguments sized(op_call.tensors.size()), args_of_doubles(op_call.tensors.size());
-    for (arguments* a : {&args, &sized, &args_of_doubles})
-      fill_indices(op_call, *a), fill_numbers(op_call, *a);
-    sized.scratch = args.scratch;
+    arguments args_with_exact_size(op_call.tensors.size()),
+        args_with_doubles(op_call.tensors.size());
+    for (arguments* a : {&args, &args_with_exact_size, &args_with_doubles})
+      fill_indices(op_call, *a), fill_values(op_call, *a);
+    args_with_exact_size.scratch = args.scratch;
     args.scratch = memory;
-    args_of_doubles.scratch = of_doubles;
-    for (arguments* a : {&args, &sized, &args_of_doubles})
-      CHECK(op_call.error_message_of(exec, *a) == "");
-    CHECK(same_tensors(op_call, args, sized));
-    CHECK(same_tensors(op_call, args_of_doubles, sized));
+    args_with_doubles.scratch = double_scratch;
+    for (arguments* a : {&args, &args_with_exact_size, &args_with_doubles})
+      CHECK(op_call.error_of(exec, *a) == "");
+    CHECK(same_tensors(op_call, args, args_with_exact_size));
+    CHECK(same_tensors(op_call, args_with_doubles, args_with_exact_size));
     CHECK(ss::workspace(memory).bytes == max_bytes);
-    CHECK(ss::workspace(of_doubles).bytes == (max_bytes + 7) / 8 * 8);
+    CHECK(ss::workspace(double_scratch).bytes == (max_bytes + 7) / 8 * 8);
   });
   CHECK(max_bytes > 0);
 }
 
 TEST_CASE("a rejected call enlarges nothing") {
-  std::size_t resizes = 0, enlarged = 0;
+  std::size_t resizes = 0, enlarging_calls = 0;
   for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
     if (args.scratch.bytes == 0) return;
-    counted_scratch memory{counted_bytes{&resizes}};
+    counting_scratch memory{counting_bytes{&resizes}};
     args.scratch = memory;
     for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
       std::byte* const tensor = args[i];
       if (std::string(op_call.tensors[i]) != "order") {
         ++args[i];
-        CHECK(says(op_call.error_message_of(exec, args), ", must be a multiple of "));
+        CHECK(says(op_call.error_of(exec, args), ", must be a multiple of "));
       }
       args[i] = nullptr;
-      CHECK(says(op_call.error_message_of(exec, args), ".data is null"));
+      CHECK(says(op_call.error_of(exec, args), ".data is null"));
       args[i] = tensor;
     }
     if (op_call.takes_lengths) {
-      auto* const inner = reinterpret_cast<index_t*>(args[0]);
-      inner[0] = inner[1] = 5;
-      args.lengths = {inner, 2};
-      CHECK(says(op_call.error_message_of(exec, args), "lengths overlaps "));
+      auto* const lengths_in_output = reinterpret_cast<index_t*>(args[0]);
+      lengths_in_output[0] = lengths_in_output[1] = 5;
+      args.lengths = {lengths_in_output, 2};
+      CHECK(says(op_call.error_of(exec, args), "lengths overlaps "));
       args.lengths = {};
     }
     CHECK(resizes == 0);
-    CHECK(op_call.error_message_of(exec, args) == "");
+    CHECK(op_call.error_of(exec, args) == "");
     CHECK(resizes > 0);
-    resizes = 0, ++enlarged;
+    resizes = 0, ++enlarging_calls;
   });
-  CHECK(enlarged > 20);
+  CHECK(enlarging_calls > 20);
 }
 
 TEST_CASE("memory that cannot grow, and memory that grows into a tensor") {
-  std::size_t resizes = 0, tried = 0;
+  std::size_t resizes = 0, tested_calls = 0;
   for_each_call([&](any_exec const& exec, call const& op_call, arguments& args) {
     std::size_t const bytes = args.scratch.bytes;
     if (bytes == 0) return;
-    fill_numbers(op_call, args);
-    arguments before(op_call.tensors.size());
-    fill_indices(op_call, before), fill_numbers(op_call, before);
+    fill_values(op_call, args);
+    arguments expected(op_call.tensors.size());
+    fill_indices(op_call, expected), fill_values(op_call, expected);
 
-    counted_scratch short_of_one{counted_bytes{&resizes, bytes - 1}};
-    args.scratch = short_of_one;
-    CHECK(op_call.error_message_of(exec, args) ==
-          "workspace.bytes is " + std::to_string(bytes - 1) + ", must be at least " +
-              std::to_string(bytes));
-    ss::basic_scratch<bytes_that_throw> throwing;
-    args.scratch = throwing;
+    counting_scratch too_small_scratch{counting_bytes{&resizes, bytes - 1}};
+    args.scratch = too_small_scratch;
+    CHECK(op_call.error_of(exec, args) == "workspace.bytes is " + std::to_string(bytes - 1) +
+                                              ", must be at least " + std::to_string(bytes));
+    ss::basic_scratch<bytes_that_throw> throwing_scratch;
+    args.scratch = throwing_scratch;
     CHECK_THROWS_AS(op_call.run(exec, args), std::bad_alloc);
-    ss::basic_scratch<external_bytes> in_output{external_bytes{args[0]}};
-    args.scratch = in_output;
-    CHECK(says(op_call.error_message_of(exec, args), "workspace overlaps "));
-    CHECK(same_tensors(op_call, args, before));
-    ++tried;
+    ss::basic_scratch<external_bytes> scratch_in_output{external_bytes{args[0]}};
+    args.scratch = scratch_in_output;
+    CHECK(says(op_call.error_of(exec, args), "workspace overlaps "));
+    CHECK(same_tensors(op_call, args, expected));
+    ++tested_calls;
   });
-  CHECK(tried > 20);
+  CHECK(tested_calls > 20);
 }
 
 TEST_CASE("a call that writes nothing enlarges nothing") {
   std::size_t resizes = 0;
-  counted_scratch memory{counted_bytes{&resizes}};
+  counting_scratch memory{counting_bytes{&resizes}};
   arguments const a(9);
   ss::softmax_attention<pattern_mask> const attention;
   ss::attention_inputs<double> const in{a.view(0, heads), a.view(1, heads), a.view(2, heads), {}};
@@ -331,14 +331,14 @@ TEST_CASE(
     arguments args(op_call.tensors.size());
     fill_indices(op_call, args);
     std::vector<std::byte> memory(op_call.workspace_bytes(exec));
-    ss::scratch grown;
-    args.scratch = grown;
+    ss::scratch scratch;
+    args.scratch = scratch;
     op_call.run(exec, args);
-    for (ss::workspace const w : {ss::workspace(memory), ss::workspace(grown)}) {
+    for (ss::workspace const w : {ss::workspace(memory), ss::workspace(scratch)}) {
       args.scratch = w;
-      std::size_t const before = allocations;
+      std::size_t const allocations_before = allocations;
       op_call.run(exec, args);
-      CHECK(allocations == before);
+      CHECK(allocations == allocations_before);
     }
   }
   CHECK(allocations > 0);

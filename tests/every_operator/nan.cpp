@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every operator stores the same NaN for every NaN sum, on every backend and instruction set. The
-// tests of each operator check that moved values keep their NaN; those of sparse_mix check its sums
-// (sparse_mix/special_values.cpp).
+// tests of each operator check that moved values keep their NaN. sparse_mix/special_values.cpp
+// tests the sums of sparse_mix.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
@@ -21,7 +21,7 @@
 
 using namespace support;
 
-// -ffast-math excludes these numbers.
+// -ffast-math excludes NaN.
 #if !defined(__FAST_MATH__)
 
 namespace {
@@ -32,19 +32,19 @@ constexpr ss::grad_mode modes[] = {ss::grad_mode::overwrite, ss::grad_mode::accu
 
 // Sums stored by a call.
 template <class T>
-struct sums_of_call {
+struct call_sums {
   std::vector<T> elements;
-  std::vector<accumulator<T>> of_weights;
+  std::vector<accumulator<T>> weight_sums;
 
-  void append(std::vector<T> const& more) {
-    elements.insert(elements.end(), more.begin(), more.end());
+  void append(std::vector<T> const& values) {
+    elements.insert(elements.end(), values.begin(), values.end());
   }
 };
 
-template <class Number>
-void check_sums(std::vector<Number> const& sums) {
+template <class T>
+void check_sums(std::vector<T> const& sums) {
   std::size_t nans = 0, noncanonical = 0;
-  for (Number const& sum : sums) {
+  for (T const& sum : sums) {
     nans += decode(sum).kind == number_class::nan;
     noncanonical += !same_bits(sum, with_canonical_nan(sum));
   }
@@ -53,31 +53,30 @@ void check_sums(std::vector<Number> const& sums) {
 }
 // Checks that `run(exec)` gives the same sums on every backend.
 template <class Run>
-void check_call(std::uint64_t number, Run const& run) {
+void check_call(std::uint64_t selector, Run const& run) {
   auto const expected = run(ss::exec::host{1, ss::isa::portable});
   check_sums(expected.elements);
-  check_sums(expected.of_weights);
+  check_sums(expected.weight_sums);
   auto const check = [&](any_exec const& exec) {
     auto const actual = run(exec);
     CAPTURE(describe_exec(exec));
     CHECK(same_bits(actual.elements, expected.elements));
-    CHECK(same_bits(actual.of_weights, expected.of_weights));
+    CHECK(same_bits(actual.weight_sums, expected.weight_sums));
   };
-  for (std::uint64_t i = 0; i < 3; ++i) for_each_grid(number + i, check);
+  for (std::uint64_t i = 0; i < 3; ++i) for_each_grid(selector + i, check);
   if (!testing(backend_kind::host)) return;
   for (ss::isa set : available_isas()) check(ss::exec::host{1, set});
   check(ss::exec::host{3});
 }
 
-// Ordinary numbers mixed with random NaN, infinities and zeros.
-template <class Number>
-std::vector<Number> mixed_specials(std::size_t size, std::uint64_t seed) {
+// Returns ordinary numbers mixed with random NaN, infinities and zeros.
+template <class T>
+std::vector<T> mixed_specials(std::size_t size, std::uint64_t seed) {
   random_stream random(seed);
-  std::vector<Number> numbers(size);
-  for (Number& number : numbers)
-    number = random.below(3) == 0 ? random_special<Number>(random)
-                                  : from_double<Number>(random.normal());
-  return numbers;
+  std::vector<T> values(size);
+  for (T& value : values)
+    value = random.below(3) == 0 ? random_special<T>(random) : from_double<T>(random.normal());
+  return values;
 }
 template <class T>
 tensor<T> mixed_specials(extents3 e, std::uint64_t seed) {
@@ -89,18 +88,18 @@ tensor<T> mixed_specials(extents3 e, std::uint64_t seed) {
 // Checks `backward(exec, dy, dx)` of an operator that moves values and accumulates them into dx.
 template <class T, class Backward>
 void check_accumulation(extents3 e, Backward const& backward) {
-  tensor<T> const dy = mixed_specials<T>(e, 1), before = mixed_specials<T>(e, 2);
+  tensor<T> const dy = mixed_specials<T>(e, 1), initial_dx = mixed_specials<T>(e, 2);
   check_call(static_cast<std::uint64_t>(e.length), [&](any_exec const& exec) {
-    tensor<T> dx = before, twice = dy;
+    tensor<T> dx = initial_dx, in_place = dy;
     backward(exec, std::as_const(dy).view(), dx.view());
-    backward(exec, std::as_const(twice).view(), twice.view());
-    sums_of_call<T> sums{dx.elements(), {}};
-    sums.append(twice.elements());
+    backward(exec, std::as_const(in_place).view(), in_place.view());
+    call_sums<T> sums{dx.elements(), {}};
+    sums.append(in_place.elements());
     return sums;
   });
 }
 
-constexpr ss::backward_options add{ss::grad_mode::accumulate};
+constexpr ss::backward_options accumulate{ss::grad_mode::accumulate};
 
 }  // namespace
 
@@ -113,7 +112,7 @@ TEST_CASE_TEMPLATE("slicing_sort", T, float, double, float16, bfloat16) {
       tensor<std::uint16_t> perm(e);
       tensor<T> const x = mixed_specials<T>(e, 3);
       op.forward(exec, x.view(), y.view(), {perm.view()}, scratch.get());
-      op.backward(exec, dy, {perm.view()}, dx, scratch.get(), add);
+      op.backward(exec, dy, {perm.view()}, dx, scratch.get(), accumulate);
     });
   }
 }
@@ -128,7 +127,7 @@ TEST_CASE_TEMPLATE("permute", T, float, double, float16, bfloat16) {
     ss::permute const op;
     check_accumulation<T>(e, [&](any_exec const& exec, auto dy, auto dx) {
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-      op.backward(exec, dy, {perm.view()}, dx, scratch.get(), add);
+      op.backward(exec, dy, {perm.view()}, dx, scratch.get(), accumulate);
     });
   }
 }
@@ -138,7 +137,7 @@ TEST_CASE_TEMPLATE("shuffle", T, float, double, float16, bfloat16) {
     auto const check = [&](auto const& op) {
       check_accumulation<T>(e, [&](any_exec const& exec, auto dy, auto dx) {
         guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-        op.backward(exec, dy, dx, scratch.get(), add);
+        op.backward(exec, dy, dx, scratch.get(), accumulate);
       });
     };
     check(ss::shuffle<ss::shared_by_channels>(5));
@@ -152,7 +151,7 @@ TEST_CASE_TEMPLATE("max_exchange", T, float, double, float16, bfloat16) {
   random_stream random(1);
   for (std::uint16_t& row : maximum.elements()) row = static_cast<std::uint16_t>(random.below(50));
   check_accumulation<T>(e, [&](any_exec const& exec, auto dy, auto dx) {
-    ss::max_exchange(3).backward(exec, dy, {std::as_const(maximum).view()}, dx, {}, add);
+    ss::max_exchange(3).backward(exec, dy, {std::as_const(maximum).view()}, dx, {}, accumulate);
   });
 }
 
@@ -171,7 +170,7 @@ TEST_CASE_TEMPLATE("csp", T, float, double, float16, bfloat16) {
       tensor<T> y(e);
       tensor<T> const x = mixed_specials<T>(e, 3);
       op.forward(exec, x.view(), y.view(), {saved}, scratch.get());
-      op.backward(exec, dy, {saved}, dx, scratch.get(), add);
+      op.backward(exec, dy, {saved}, dx, scratch.get(), accumulate);
     });
   };
   pattern_order const order{irregular};
@@ -183,20 +182,20 @@ TEST_CASE_TEMPLATE("csp", T, float, double, float16, bfloat16) {
 
 TEST_CASE_TEMPLATE("multi_permutation", T, float, double, float16, bfloat16) {
   using A = accumulator<T>;
-  index_t constexpr terms = 3;
-  ss::multi_permutation<pattern_order> const op(terms, pattern_order{irregular});
+  index_t constexpr component_count = 3;
+  ss::multi_permutation<pattern_order> const op(component_count, pattern_order{irregular});
   std::vector<A> const weights = {A(0.7), A(-1.3), A(0)};  // 0 times infinity is a NaN
   for (extents3 e : {extents3{2, 50, 37}, extents3{1, 3000, 3}})
     for (ss::grad_mode mode : modes)
       for (bool uniform : {false, true}) {
         tensor<T> const x = mixed_specials<T>(e, 4), dy = mixed_specials<T>(e, 5),
-                        before = mixed_specials<T>(e, 6);
+                        initial_dx = mixed_specials<T>(e, 6);
         check_call(static_cast<std::uint64_t>(e.length) + uniform, [&](any_exec const& exec) {
           guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-          tensor<T> y(e), dx = before, dx_alone = before;
+          tensor<T> y(e), dx = initial_dx, dx_alone = initial_dx;
           tensor<std::uint16_t> perm(e);
-          std::vector<A> dweights = mixed_specials<A>(terms, 7);
-          ss::tensor1<A> const dweights_view(dweights.data(), terms);
+          std::vector<A> dweights = mixed_specials<A>(component_count, 7);
+          ss::tensor1<A> const dweights_view(dweights.data(), component_count);
           auto const call = [&](auto w) {
             op.forward(exec, x.view(), w, y.view(), {perm.view()}, scratch.get());
             op.backward(exec, dy.view(), x.view(), w, {perm.view()}, dx.view(), dweights_view,
@@ -206,8 +205,8 @@ TEST_CASE_TEMPLATE("multi_permutation", T, float, double, float16, bfloat16) {
           if (uniform)
             call(ss::uniform_weights);
           else
-            call(ss::tensor1<A const>(weights.data(), terms));
-          sums_of_call<T> sums{y.elements(), dweights};
+            call(ss::tensor1<A const>(weights.data(), component_count));
+          call_sums<T> sums{y.elements(), dweights};
           sums.append(dx.elements());
           sums.append(dx_alone.elements());
           return sums;
@@ -229,7 +228,7 @@ TEST_CASE_TEMPLATE("short_convolution", T, float, double, float16, bfloat16) {
         op.forward(exec, x.view(), weights.view(), y.view(), scratch.get());
         op.backward(exec, dy.view(), x.view(), weights.view(), dx.view(), dweights.view(),
                     scratch.get(), mode);
-        sums_of_call<T> sums{y.elements(), {}};
+        call_sums<T> sums{y.elements(), {}};
         sums.append(dx.elements());
         sums.append(dweights.elements());
         return sums;
@@ -243,7 +242,7 @@ TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
   ss::sinkhorn_csp const op{ss::group_size{8}, ss::sinkhorn{0.5, 2}, ss::shift::linear{},
                             ss::reference{reference}};
   tensor<T> x = mixed_specials<T>(e, 8), dy = mixed_specials<T>(e, 9);
-  tensor<T> const before = mixed_specials<T>(e, 10);
+  tensor<T> const initial_dx = mixed_specials<T>(e, 10);
   // A NaN propagates in its group, and from the reference channel to all channels.
   for_each_position(e, [&](index_t b, index_t n, index_t c) {
     if (b == 0 || c == reference)
@@ -255,11 +254,11 @@ TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
   for (ss::grad_mode mode : modes)
     check_call(11, [&](any_exec const& exec) {
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
-      tensor<T> y(e), dx = before;
+      tensor<T> y(e), dx = initial_dx;
       op.forward(exec, std::as_const(x).view(), y.view(), scratch.get());
       op.backward(exec, std::as_const(dy).view(), std::as_const(x).view(), dx.view(), scratch.get(),
                   mode);
-      sums_of_call<T> sums{dx.elements(), {}};
+      call_sums<T> sums{dx.elements(), {}};
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
         if (c != reference)
           sums.elements.push_back(y(b, n, c));  // the reference channel is only moved

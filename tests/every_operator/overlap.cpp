@@ -48,11 +48,11 @@ std::vector<std::uintptr_t> bytes_of(ss::detail::view_info const& v) {
 TEST_CASE("views share memory if they share a byte") {
   static std::byte memory[4096];
   random_stream random(1);
-  std::size_t sharing = 0, apart = 0;
+  std::size_t overlapping_pairs = 0, disjoint_pairs = 0;
   auto const below = [&](index_t n) {
     return static_cast<index_t>(random.below(static_cast<std::uint64_t>(n)));
   };
-  auto const view = [&](ss::stack_strides strides) {
+  auto const random_view = [&](ss::stack_strides strides) {
     ss::detail::view_info v;
     v.element_bytes = index_t{1} << below(4);
     v.data = memory + below(64);
@@ -63,31 +63,31 @@ TEST_CASE("views share memory if they share a byte") {
   for (int i = 0; i < 20'000; ++i) {
     ss::stack_strides const s{below(60), below(30), below(12), 1 + below(3)},
         t{below(60), below(30), below(12), 1 + below(3)};
-    auto const a = view(s), b = view(random.below(2) == 0 ? s : t);
+    auto const a = random_view(s), b = random_view(random.below(2) == 0 ? s : t);
     auto const first = bytes_of(a), second = bytes_of(b);
-    std::vector<std::uintptr_t> shared;
+    std::vector<std::uintptr_t> shared_bytes;
     std::set_intersection(first.begin(), first.end(), second.begin(), second.end(),
-                          std::back_inserter(shared));
+                          std::back_inserter(shared_bytes));
     CAPTURE(i);
-    CHECK(ss::detail::byte_overlap::between(a, b) == !shared.empty());
-    ++(shared.empty() ? apart : sharing);
+    CHECK(ss::detail::byte_overlap::between(a, b) == !shared_bytes.empty());
+    ++(shared_bytes.empty() ? disjoint_pairs : overlapping_pairs);
   }
-  CHECK(apart > 2000);
-  CHECK(sharing > 2000);
+  CHECK(disjoint_pairs > 2000);
+  CHECK(overlapping_pairs > 2000);
 }
 
 TEST_CASE("calls with disjoint or identical views") {
   for_each_backend_untuned([&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
-    std::vector<float> packed(4 * 10), rest(200);
+    std::vector<float> packed(4 * 10), unpacked(200);
     // In place, with an arbitrary stride of an extent of 1.
     ss::slicing_sort<pattern_order> const sort;
     extents3 const e{1, 4, 2};
     std::vector<std::byte> scratch(sort.workspace_bytes<float>(exec, e));
     ss::tensor3<float> const x(packed.data(), e);
-    for (index_t unused :
+    for (index_t arbitrary_stride :
          {index_t{0}, index_t{1}, index_t{12345}, std::numeric_limits<index_t>::min()}) {
-      ss::tensor3<float> const y(packed.data(), e, {unused, 2, 1});
+      ss::tensor3<float> const y(packed.data(), e, {arbitrary_stride, 2, 1});
       for (std::size_t i = 0; i < 8; ++i) packed[i] = static_cast<float>(8 - i);
       sort.forward(exec, x, y, ss::no_saved, scratch);
       for (std::size_t i = 0; i < 8; ++i)
@@ -98,32 +98,32 @@ TEST_CASE("calls with disjoint or identical views") {
     CHECK(sort.forward(ss::exec::dry_run{exec}, first, second, ss::no_saved, scratch));
     CHECK(sort.backward(
         ss::exec::dry_run{exec}, first,
-        {ss::tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(rest.data()), e)}, second,
+        {ss::tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(unpacked.data()), e)}, second,
         scratch));
     // Gradients of keys and values of different widths, packed in one tensor.
     extents4 const keys{1, 1, 4, 6}, values{1, 1, 4, 4}, state{1, 1, 4, 2};
-    ss::strides4 const rows{40, 40, 10, 1};
-    auto const input = [&](extents4 shape) { return ss::tensor4<float>(rest.data(), shape); };
+    ss::strides4 const packed_strides{40, 40, 10, 1};
+    auto const input = [&](extents4 shape) { return ss::tensor4<float>(unpacked.data(), shape); };
     ss::softmax_attention<pattern_mask> const softmax;
     scratch.resize(softmax.workspace_bytes<float>(exec, keys, values));
-    auto const packed_values = [&](index_t offset) {
+    auto const backward_with_dv_at = [&](index_t offset) {
       return softmax.backward(ss::exec::dry_run{exec}, input(values),
                               {input(keys), input(keys), input(values)}, input(values),
                               {input(state)},
                               {{},
-                               ss::tensor4<float>(packed.data(), keys, rows),
-                               ss::tensor4<float>(packed.data() + offset, values, rows)},
+                               ss::tensor4<float>(packed.data(), keys, packed_strides),
+                               ss::tensor4<float>(packed.data() + offset, values, packed_strides)},
                               scratch);
     };
-    CHECK(std::string(packed_values(6).message) == "");
-    CHECK(says(packed_values(5).message, "dk overlaps dv ("));
+    CHECK(std::string(backward_with_dv_at(6).message) == "");
+    CHECK(says(backward_with_dv_at(5).message, "dk overlaps dv ("));
     ss::linear_attention<> const linear;
     scratch.resize(linear.workspace_bytes<float>(exec, keys, values));
     CHECK(linear.backward(ss::exec::dry_run{exec}, input(values),
                           {input(keys), input(keys), input(values)},
                           {{},
-                           ss::tensor4<float>(packed.data(), keys, rows),
-                           ss::tensor4<float>(packed.data() + 6, values, rows)},
+                           ss::tensor4<float>(packed.data(), keys, packed_strides),
+                           ss::tensor4<float>(packed.data() + 6, values, packed_strides)},
                           scratch));
   });
 }

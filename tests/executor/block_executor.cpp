@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Shared memory with red zones, checks of barriers, and launches of the block executor.
 #include "block_executor.hpp"
 
 #include "support/inputs.hpp"
@@ -21,23 +22,23 @@ bool prefer_os_threads() {
 }
 
 shared_pool::shared_pool(std::size_t bytes)
-    : bytes_(bytes), span_(bytes + (max_slices + 1) * zone) {
+    : bytes_(bytes), span_(bytes + (max_slices + 1) * red_zone) {
   memory_.resize(span_ + 16);
   auto const address = reinterpret_cast<std::uintptr_t>(memory_.data());
   base_ = memory_.data() + (16 - address % 16) % 16;
 }
 shared_pool::~shared_pool() { unpoison(base_, span_); }
 
-void shared_pool::fill(unsigned char garbage) {
+void shared_pool::fill(unsigned char garbage_tensor) {
   unpoison(base_, span_);
-  std::memset(base_, garbage, span_);
+  std::memset(base_, garbage_tensor, span_);
   poison(base_, span_);
-  garbage_ = garbage;
-  for (auto& bytes : taken_) bytes.store(0, std::memory_order_relaxed);
+  garbage_ = garbage_tensor;
+  for (auto& bytes : slice_sizes_) bytes.store(0, std::memory_order_relaxed);
 }
 
 // Relaxed, and without a lock: an allocation must not order the threads, or it would hide races.
-void* shared_pool::take(cursor& position, std::size_t bytes) {
+void* shared_pool::allocate(cursor& position, std::size_t bytes) {
   auto const slice_name = [&] {
     return "slice " + std::to_string(position.slice) + " of shared memory";
   };
@@ -48,15 +49,15 @@ void* shared_pool::take(cursor& position, std::size_t bytes) {
     throw block_fault(slice_name() + " ends at byte " + std::to_string(end) +
                       ", the launch asked for " + std::to_string(bytes_));
   unsigned char* const slice = base_ + offset_of(position);
-  auto& taken = taken_[position.slice];
-  std::size_t before = taken.load(std::memory_order_relaxed);
-  if (before == 0) {
+  auto& slice_size = slice_sizes_[position.slice];
+  std::size_t stored_size = slice_size.load(std::memory_order_relaxed);
+  if (stored_size == 0) {
     unpoison(slice, bytes);
-    taken.compare_exchange_strong(before, bytes + 1, std::memory_order_relaxed);
+    slice_size.compare_exchange_strong(stored_size, bytes + 1, std::memory_order_relaxed);
   }
-  if (before != 0 && before != bytes + 1)
+  if (stored_size != 0 && stored_size != bytes + 1)
     throw block_fault(slice_name() + " has " + std::to_string(bytes) + " bytes in one thread, " +
-                      std::to_string(before - 1) + " in another");
+                      std::to_string(stored_size - 1) + " in another");
   ++position.slice;
   position.used = end;
   return slice;
@@ -67,39 +68,40 @@ void shared_pool::check() {
   std::size_t begin = 0;
   cursor position;
   for (;; ++position.slice) {
-    std::size_t const taken =
-        position.slice < max_slices ? taken_[position.slice].load(std::memory_order_relaxed) : 0;
-    std::size_t const end = taken == 0 ? span_ : offset_of(position);
+    std::size_t const slice_size =
+        position.slice < max_slices ? slice_sizes_[position.slice].load(std::memory_order_relaxed)
+                                    : 0;
+    std::size_t const end = slice_size == 0 ? span_ : offset_of(position);
     if (!std::all_of(base_ + begin, base_ + end, [&](unsigned char b) { return b == garbage_; }))
       throw block_fault(position.slice == 0
                             ? std::string("shared memory overrun: something wrote before slice 0")
                             : "shared memory overrun: something wrote past the end of slice " +
                                   std::to_string(position.slice - 1));
-    if (taken == 0) return;
-    begin = end + taken - 1;
-    position.used += slicesort::detail::shared_slice(taken - 1);
+    if (slice_size == 0) return;
+    begin = end + slice_size - 1;
+    position.used += slicesort::detail::shared_slice(slice_size - 1);
   }
 }
 
-std::string disagreement(std::vector<arrival> const& arrivals, std::size_t first) {
-  auto const other = std::find_if(arrivals.begin(), arrivals.end(),
-                                  [&](arrival a) { return a != arrivals.front(); });
-  if (other == arrivals.end()) return {};
-  constexpr char const* does[] = {"ends", "waits for its warp", "waits at sync()", "waits at any()",
-                                  "waits at sync_cluster()"};
-  std::size_t const other_thread = first + static_cast<std::size_t>(other - arrivals.begin());
+std::string describe_divergence(std::vector<arrival> const& arrivals, std::size_t first) {
+  auto const divergent = std::find_if(arrivals.begin(), arrivals.end(),
+                                      [&](arrival a) { return a != arrivals.front(); });
+  if (divergent == arrivals.end()) return {};
+  constexpr char const* actions[] = {"ends", "waits for its warp", "waits at sync()",
+                                     "waits at any()", "waits at sync_cluster()"};
+  std::size_t const other_thread = first + static_cast<std::size_t>(divergent - arrivals.begin());
   return "divergent barrier: thread " + std::to_string(first) + " " +
-         does[static_cast<int>(arrivals.front())] + " while thread " +
-         std::to_string(other_thread) + " " + does[static_cast<int>(*other)];
+         actions[static_cast<int>(arrivals.front())] + " while thread " +
+         std::to_string(other_thread) + " " + actions[static_cast<int>(*divergent)];
 }
 
 block_order::block_order(index_t blocks, random_stream& random)
     : blocks_(static_cast<std::uint64_t>(blocks)), first_(random.below(blocks_)) {
-  do step_ = 1 + random.below(blocks_);
-  while (std::gcd(step_, blocks_) != 1);
+  do stride_ = 1 + random.below(blocks_);
+  while (std::gcd(stride_, blocks_) != 1);
 }
 
-block_fault in_block(index_t cluster, launch const& config, std::string const& message) {
+block_fault fault_in_block(index_t cluster, launch const& config, std::string const& message) {
   return block_fault("block " + std::to_string(cluster * config.cluster) + " of " +
                      std::to_string(config.blocks) + " (" + std::to_string(config.threads) +
                      " threads, seed " + std::to_string(config.seed) + "): " + message);

@@ -50,7 +50,7 @@ bool prefer_os_threads();
 struct launch {
   index_t blocks = 1;
   int threads = 32;
-  int cluster = 1;  // blocks of a cluster
+  int cluster = 1;  // blocks per cluster
   std::size_t shared_bytes = 0;
   std::uint64_t seed = 1;
   bool os_threads = prefer_os_threads();
@@ -69,22 +69,22 @@ class shared_pool {
     std::size_t slice = 0;
     std::size_t used = 0;  // bytes of the pool
   };
-  void* take(cursor& position, std::size_t bytes);
+  void* allocate(cursor& position, std::size_t bytes);
 
   // Translates an address in another block's pool to this one.
-  void* translate(void const* place, shared_pool const& other) {
-    return base_ + (static_cast<unsigned char const*>(place) - other.base_);
+  void* translate(void const* address, shared_pool const& other) {
+    return base_ + (static_cast<unsigned char const*>(address) - other.base_);
   }
 
-  void fill(unsigned char garbage);  // called before a block
-  void check();                      // called after a block
+  void fill(unsigned char garbage_tensor);  // called before a block
+  void check();                             // called after a block
 
  private:
   static constexpr std::size_t max_slices = 32;
-  static constexpr std::size_t zone = 128;
+  static constexpr std::size_t red_zone = 128;
 
   std::size_t offset_of(cursor const& position) const {
-    return (position.slice + 1) * zone + position.used;
+    return (position.slice + 1) * red_zone + position.used;
   }
 
   std::size_t bytes_;
@@ -92,7 +92,8 @@ class shared_pool {
   unsigned char* base_;  // 16-byte aligned
   std::size_t span_;     // bytes from base_
   unsigned char garbage_ = 0;
-  std::array<std::atomic<std::size_t>, max_slices> taken_{};  // bytes + 1; 0: not yet allocated
+  std::array<std::atomic<std::size_t>, max_slices>
+      slice_sizes_{};  // bytes + 1, or 0 before the allocation
 };
 
 // The event at which a thread stopped running.
@@ -112,20 +113,20 @@ class block_team {
   // Waits until all threads of the warp, the block or the cluster have arrived. Returns true if any
   // thread of the block voted true.
   virtual bool arrive(int thread, arrival kind, bool vote) = 0;
-  int size() const { return size_; }  // threads of a block
+  int size() const { return size_; }  // threads per block
   int blocks() const { return static_cast<int>(pools_.size()); }
   std::uint64_t seed() const { return seed_; }
   shared_pool& pool(int block) { return pools_[static_cast<std::size_t>(block)]; }
 
-  // The value that a thread publishes to its warp. There are two per thread, used alternately: a
-  // thread that has passed a warp barrier may write the next value while others still read the
-  // last.
+  // A value that a thread publishes to its warp. Each thread has two buffers, used alternately: a
+  // thread that has passed a warp barrier may write its next value while others still read the
+  // previous one.
   struct alignas(16) lane_value {
     static constexpr std::size_t bytes = 512;
     unsigned char memory[bytes];
   };
-  lane_value& published(int thread, unsigned turn) {
-    return lane_values_[static_cast<std::size_t>(2 * thread) + turn % 2];
+  lane_value& published(int thread, unsigned publication) {
+    return lane_values_[static_cast<std::size_t>(2 * thread) + publication % 2];
   }
 
  private:
@@ -162,8 +163,8 @@ class host_block {
 
   template <class T>
   T* allocate(std::size_t count) {
-    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 16, "no type for shared memory");
-    return static_cast<T*>(team_.pool(cluster_rank()).take(position_, count * sizeof(T)));
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 16, "a type for shared memory");
+    return static_cast<T*>(team_.pool(cluster_rank()).allocate(position_, count * sizeof(T)));
   }
 
   static void compare_exchange(std::uint32_t& low, std::uint32_t& high) {
@@ -174,34 +175,36 @@ class host_block {
     return sortable_key<float>(bit_cast<std::uint32_t>(a)) <=
            sortable_key<float>(bit_cast<std::uint32_t>(b));
   }
-  static float canonicalize(float number) {
-    auto const bits = slicesort::detail::bit_cast<std::uint32_t>(number), size = bits & 0x7fffffffu;
-    return slicesort::detail::bit_cast<float>(size == 0            ? 0u
-                                              : size > 0x7f800000u ? 0x7fffffffu
-                                                                   : bits);
+  static float canonicalize(float value) {
+    auto const bits = slicesort::detail::bit_cast<std::uint32_t>(value),
+               magnitude = bits & 0x7fffffffu;
+    return slicesort::detail::bit_cast<float>(magnitude == 0            ? 0u
+                                              : magnitude > 0x7f800000u ? 0x7fffffffu
+                                                                        : bits);
   }
   template <class N>
-  static N opaque(N number) {
-    N const volatile hidden = number;
+  static N opaque(N value) {
+    N const volatile hidden = value;
     return hidden;
   }
 
   template <int Lanes, class V, class F>
   V reduce(V value, F const& combine) {
-    unsigned const turn = publish(value);
+    unsigned const publication = publish(value);
     std::array<V, static_cast<std::size_t>(Lanes)> values;
     int const first = thread_ / Lanes * Lanes;
     for (int i = 0; i < Lanes; ++i)
-      values[static_cast<std::size_t>(i)] = published<V>(first + i, turn);
+      values[static_cast<std::size_t>(i)] = published<V>(first + i, publication);
     for (std::size_t width = Lanes / 2; width > 0; width /= 2)
       for (std::size_t i = 0; i < width; ++i) values[i] = combine(values[i], values[i + width]);
     return values[0];
   }
   template <class Array>
   auto shfl_quad(Array const& value) {
-    unsigned const turn = publish(value);
-    return
-        [this, turn](int lane, int i) { return published<Array>(thread_ / 4 * 4 + lane, turn)[i]; };
+    unsigned const publication = publish(value);
+    return [this, publication](int lane, int i) {
+      return published<Array>(thread_ / 4 * 4 + lane, publication)[i];
+    };
   }
 
   static float exp2(float x) { return std::exp2(x); }
@@ -211,8 +214,8 @@ class host_block {
 
   template <int Width, class A, class T, int Rows, int Columns>
   void mma_abt(slicesort::detail::register_tile<A, Rows, Columns>& sums,
-               slicesort::detail::tile_piece<T> const* a, slicesort::detail::tile_piece<T> const* b,
-               int depth) {
+               slicesort::detail::tile_vector16<T> const* a,
+               slicesort::detail::tile_vector16<T> const* b, int depth) {
     slicesort::detail::plain_mma_abt<Width>(*this, sums, a, b, depth);
   }
   template <class T, class Sums>
@@ -221,7 +224,7 @@ class host_block {
   }
   template <int Width, class A, class T, class Weights, int Rows>
   void mma_ab(slicesort::detail::register_tile<A, Rows, Width / 8>& sums, Weights const& weights,
-              slicesort::detail::tile_piece<T> const* x, int width) {
+              slicesort::detail::tile_vector16<T> const* x, int width) {
     slicesort::detail::plain_mma_ab<Width>(*this, sums, weights, x, width);
   }
 
@@ -241,10 +244,11 @@ class host_block {
   }
 
  private:
-  // A random stream that differs between the threads of a launch and depends on the seed only.
+  // Returns a random sequence for one thread of the launch. It depends only on the seed.
   static random_stream random_of(block_team const& team, int thread, index_t cluster) {
-    index_t const number = cluster * team.blocks() * team.size() + thread;
-    return random_stream(random_stream::mix(team.seed()) + static_cast<std::uint64_t>(number));
+    index_t const launch_thread = cluster * team.blocks() * team.size() + thread;
+    return random_stream(random_stream::mix(team.seed()) +
+                         static_cast<std::uint64_t>(launch_thread));
   }
 
   template <class V>
@@ -253,21 +257,21 @@ class host_block {
     if (team_.size() % slicesort::detail::warp_threads != 0)
       throw block_fault("threads show each other numbers in a block of " +
                         std::to_string(team_.size()) + ", which are no whole warps");
-    unsigned const turn = turn_++;
-    std::memcpy(team_.published(thread_, turn).memory, &value, sizeof value);
+    unsigned const publication = publications_++;
+    std::memcpy(team_.published(thread_, publication).memory, &value, sizeof value);
     team_.arrive(thread_, arrival::warp, false);
-    return turn;
+    return publication;
   }
   template <class V>
-  V const& published(int thread, unsigned turn) {
-    return *reinterpret_cast<V const*>(team_.published(thread, turn).memory);
+  V const& published(int thread, unsigned publication) {
+    return *reinterpret_cast<V const*>(team_.published(thread, publication).memory);
   }
 
   block_team& team_;
   int thread_;
   index_t cluster_;
   shared_pool::cursor position_;
-  unsigned turn_ = 0;
+  unsigned publications_ = 0;
   pending_copies copies_;
 };
 
@@ -284,9 +288,9 @@ void run_kernel(launch const& config, Kernel const& kernel) {
                       " threads, the kernel's maximum is " + std::to_string(Kernel::max_threads));
   run_blocks(
       config,
-      [](void const* b, block_team& team, int thread, index_t cluster) {
+      [](void const* kernel_address, block_team& team, int thread, index_t cluster) {
         host_block<FastDouble> block(team, thread, cluster);
-        (*static_cast<Kernel const*>(b))(block);
+        (*static_cast<Kernel const*>(kernel_address))(block);
       },
       &kernel);
 }

@@ -13,7 +13,7 @@ namespace support {
 
 using slicesort::index_t;
 
-// Every block reverses its part of x through shared memory, sums it in a tree, and tests it for
+// Every block reverses its slice of x through shared memory, sums it in a tree, and tests it for
 // negative numbers.
 struct reverse_and_sum {
   static constexpr int max_threads = 1024;
@@ -51,10 +51,10 @@ struct reverse_and_sum {
       if (i < half) arrays.partial[i] += arrays.partial[i + half];
       block.sync();
     }
-    bool const negative = block.sync_or(x[first + i] < 0);
+    bool const has_negative = block.sync_or(x[first + i] < 0);
     if (i == 0) {
       sums[block.index()] = static_cast<int>(arrays.partial[0]);
-      any_negative[block.index()] = negative;
+      any_negative[block.index()] = has_negative;
     }
   }
 };
@@ -71,44 +71,44 @@ struct kernel_with_slice {
 struct correct_kernel : kernel_with_slice {
   template <class Block>
   void operator()(Block& block) const {
-    int* const s = shared(block);
-    s[block.rank()] = block.rank();
+    int* const values = shared(block);
+    values[block.rank()] = block.rank();
     block.sync();
-    y[block.index() * 64 + block.rank()] = s[(block.rank() + 1) % 64];
+    y[block.index() * 64 + block.rank()] = values[(block.rank() + 1) % 64];
   }
 };
 struct missing_barrier : kernel_with_slice {
   template <class Block>
   void operator()(Block& block) const {
-    int* const s = shared(block);
-    s[block.rank()] = block.rank();
-    y[block.index() * 64 + block.rank()] = s[(block.rank() + 1) % 64];
+    int* const values = shared(block);
+    values[block.rank()] = block.rank();
+    y[block.index() * 64 + block.rank()] = values[(block.rank() + 1) % 64];
   }
 };
 struct missing_second_barrier : kernel_with_slice {
   template <class Block>
   void operator()(Block& block) const {
-    int* const s = shared(block);
-    s[block.rank()] = block.rank();
+    int* const values = shared(block);
+    values[block.rank()] = block.rank();
     block.sync();
-    int const next = s[(block.rank() + 1) % 64];
-    s[block.rank()] = -1;  // written before the neighbor has read the old value
+    int const next = values[(block.rank() + 1) % 64];
+    values[block.rank()] = -1;  // written before the neighbor has read the old value
     y[block.index() * 64 + block.rank()] = next;
   }
 };
 
-// Every thread passes a number to the other warp, and reduces another number within its own warp.
+// Every thread passes a value to the other warp, and reduces another value within its own warp.
 struct pass_to_other_warp : kernel_with_slice {
   bool waits;  // must be true: a warp reduction is not a block barrier
   template <class Block>
   void operator()(Block& block) const {
-    int* const s = shared(block);
-    s[block.rank()] = (block.rank() + 33) % 64;
-    int const largest =
+    int* const values = shared(block);
+    values[block.rank()] = (block.rank() + 33) % 64;
+    int const max_rank =
         block.template reduce<32>(block.rank(), [](int a, int b) { return a > b ? a : b; });
     if (waits) block.sync();
     y[block.index() * 64 + block.rank()] =
-        s[(block.rank() + 32) % 64] + largest - block.rank() / 32 * 32 - 31;
+        values[(block.rank() + 32) % 64] + max_rank - block.rank() / 32 * 32 - 31;
   }
 };
 // A reduction in a block of half a warp.
@@ -127,7 +127,7 @@ struct next_row {
   };
   row const* rows;  // 64 to read, then 64 to copy
   int* y;
-  bool all_have_read;  // true: copies only after a barrier, as required
+  bool waits_for_readers;  // true: copies only after a barrier, as required
 
   template <class SharedAllocator>
   row* shared(SharedAllocator& shared_memory) const {
@@ -135,36 +135,36 @@ struct next_row {
   }
   template <class Block>
   void operator()(Block& block) const {
-    row* const s = shared(block);
+    row* const values = shared(block);
     int const i = block.rank();
-    s[i] = rows[i];
+    values[i] = rows[i];
     block.sync();
-    auto const overwrite = [&] { block.copy_async(&s[i], &rows[64 + i], sizeof(row)); };
-    if (!all_have_read) overwrite();
-    int const next = s[(i + 1) % 64].value;
+    auto const overwrite = [&] { block.copy_async(&values[i], &rows[64 + i], sizeof(row)); };
+    if (!waits_for_readers) overwrite();
+    int const next = values[(i + 1) % 64].value;
     block.sync();
-    if (all_have_read) overwrite();
+    if (waits_for_readers) overwrite();
     block.await_copies();
-    y[block.index() * 64 + i] = s[i].value == rows[64 + i].value ? next : -1;
+    y[block.index() * 64 + i] = values[i].value == rows[64 + i].value ? next : -1;
   }
 };
 
 // Clusters of two blocks: every thread writes the value of the same thread of the other block.
 struct exchange_in_cluster : kernel_with_slice {
-  bool waits;        // must be true
-  bool one_returns;  // block 1 of a cluster returns without waiting
-  exchange_in_cluster(int* out, bool all_wait = true, bool without_waiting = false)
-      : kernel_with_slice{out}, waits(all_wait), one_returns(without_waiting) {}
+  bool waits;            // must be true
+  bool block_1_returns;  // block 1 of a cluster returns without waiting
+  exchange_in_cluster(int* output, bool all_wait = true, bool without_waiting = false)
+      : kernel_with_slice{output}, waits(all_wait), block_1_returns(without_waiting) {}
   template <class Block>
   void operator()(Block& block) const {
-    int* const s = shared(block);
-    s[block.rank()] = static_cast<int>(block.index()) * 64 + block.rank();
+    int* const values = shared(block);
+    values[block.rank()] = static_cast<int>(block.index()) * 64 + block.rank();
     if (block.cluster_rank() == 0)
       block.sync();  // a barrier of one block does not affect the other
-    if (one_returns && block.cluster_rank() == 1) return;
+    if (block_1_returns && block.cluster_rank() == 1) return;
     if (waits) block.sync_cluster();
-    int const other = 1 - block.cluster_rank();
-    y[block.index() * 64 + block.rank()] = block.map_shared_rank(s, other)[block.rank()];
+    int const other_rank = 1 - block.cluster_rank();
+    y[block.index() * 64 + block.rank()] = block.map_shared_rank(values, other_rank)[block.rank()];
     block.sync_cluster();
   }
 };
@@ -189,16 +189,16 @@ struct divergent {
 };
 
 // Allocates different slices than shared() declares.
-struct wrong_slices {
+struct mismatched_slices {
   static constexpr int max_threads = 1024;
-  std::size_t requested, taken_by_others, taken_by_last;
+  std::size_t requested, allocated_by_others, allocated_by_last;
   template <class SharedAllocator>
   void shared(SharedAllocator& shared_memory) const {
     shared_memory.template allocate<int>(requested);
   }
   template <class Block>
   void operator()(Block& block) const {
-    block.template allocate<int>(block.rank() == 63 ? taken_by_last : taken_by_others);
+    block.template allocate<int>(block.rank() == 63 ? allocated_by_last : allocated_by_others);
   }
 };
 struct many_slices {
@@ -234,9 +234,9 @@ struct overrun {
 struct read_leftover : kernel_with_slice {
   template <class Block>
   void operator()(Block& block) const {
-    int* const s = shared(block);
-    y[block.index() * block.size() + block.rank()] = s[block.rank()];
-    s[block.rank()] = 0;  // the next block must not read this 0
+    int* const values = shared(block);
+    y[block.index() * block.size() + block.rank()] = values[block.rank()];
+    values[block.rank()] = 0;  // the next block must not read this 0
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ucontext is portable, but makes a system call at every switch to save a signal mask that never
-// changes. On x86-64, a switch of a dozen instructions replaces it.
+// Fibers that switch stacks. ucontext is portable, but makes a system call at every switch to save
+// a signal mask that never changes. On x86-64, a switch of a dozen instructions replaces it.
 #include "fiber.hpp"
 
 #include "support/sanitizers.hpp"
@@ -53,8 +53,10 @@ thread_local fiber* current = nullptr;
 
 #if SLICESORT_TEST_SWITCH_STACK
 using saved_context = void*;
-void change(saved_context& from, saved_context& to) { slicesort_test_switch_stack(&from, to); }
-void prepare(saved_context& context, unsigned char* stack, void (*function)()) {
+void switch_context(saved_context& from, saved_context& to) {
+  slicesort_test_switch_stack(&from, to);
+}
+void prepare_context(saved_context& context, unsigned char* stack, void (*function)()) {
   auto const top = reinterpret_cast<std::uintptr_t>(stack + stack_bytes) & ~std::uintptr_t{15};
   auto* sp = reinterpret_cast<void**>(top);
   *--sp = nullptr;  // return address: at a function's entry, sp is 8 bytes off a multiple of 16
@@ -64,8 +66,8 @@ void prepare(saved_context& context, unsigned char* stack, void (*function)()) {
 }
 #else
 using saved_context = ::ucontext_t;
-void change(saved_context& from, saved_context& to) { ::swapcontext(&from, &to); }
-void prepare(saved_context& context, unsigned char* stack, void (*function)()) {
+void switch_context(saved_context& from, saved_context& to) { ::swapcontext(&from, &to); }
+void prepare_context(saved_context& context, unsigned char* stack, void (*function)()) {
   ::getcontext(&context);
   context.uc_stack.ss_sp = stack;
   context.uc_stack.ss_size = stack_bytes;
@@ -102,31 +104,31 @@ void fiber::start(entry function, void* argument) {
   unpoison(stack_, stack_bytes);  // frames that never returned
   function_ = function;
   argument_ = argument;
-  prepare(context_->inside, stack_, &fiber::run_current);
+  prepare_context(context_->inside, stack_, &fiber::run_current);
 }
 
 void fiber::resume() {
   current = this;
-  void* fake = nullptr;
-  start_switch(&fake, stack_, stack_bytes);
-  change(context_->outside, context_->inside);
-  finish_switch(fake, nullptr, nullptr);
+  void* fake_stack = nullptr;
+  start_switch(&fake_stack, stack_, stack_bytes);
+  switch_context(context_->outside, context_->inside);
+  finish_switch(fake_stack, nullptr, nullptr);
 }
 
 void fiber::pause() { switch_out(false); }
 
 void fiber::switch_out(bool is_final) {
-  void* fake = nullptr;
-  start_switch(is_final ? nullptr : &fake, context_->outer_stack, context_->outer_bytes);
-  change(context_->inside, context_->outside);
-  finish_switch(fake, &context_->outer_stack, &context_->outer_bytes);
+  void* fake_stack = nullptr;
+  start_switch(is_final ? nullptr : &fake_stack, context_->outer_stack, context_->outer_bytes);
+  switch_context(context_->inside, context_->outside);
+  finish_switch(fake_stack, &context_->outer_stack, &context_->outer_bytes);
 }
 
 void fiber::run_current() {
-  fiber* const self = current;
-  finish_switch(nullptr, &self->context_->outer_stack, &self->context_->outer_bytes);
-  self->function_(self->argument_);
-  for (;;) self->switch_out(true);
+  fiber* const running = current;
+  finish_switch(nullptr, &running->context_->outer_stack, &running->context_->outer_bytes);
+  running->function_(running->argument_);
+  for (;;) running->switch_out(true);
 }
 
 }  // namespace support

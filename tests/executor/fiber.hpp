@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fiber: a function with its own stack that can pause and resume.
+// A fiber is a function with its own stack that can pause and resume.
 #pragma once
 
 #include <cstddef>

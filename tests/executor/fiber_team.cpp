@@ -15,7 +15,7 @@ namespace support {
 namespace {
 
 // The fibers' stacks are reused by the next launch.
-fiber& fiber_number(int i) {
+fiber& reusable_fiber(int i) {
   thread_local std::deque<fiber> fibers;
   while (fibers.size() <= static_cast<std::size_t>(i)) fibers.emplace_back();
   return fibers[static_cast<std::size_t>(i)];
@@ -31,7 +31,7 @@ class fiber_team final : public block_team {
         votes_(static_cast<std::size_t>(config.cluster)),
         any_votes_(votes_.size()) {
     for (int i = 0; i < config.threads * config.cluster; ++i) {
-      fibers_.push_back(&fiber_number(i));
+      fibers_.push_back(&reusable_fiber(i));
       threads_.push_back({this, i});
     }
     order_.resize(fibers_.size());
@@ -50,7 +50,7 @@ class fiber_team final : public block_team {
     cluster_ = cluster;
     for (int b = 0; b < blocks(); ++b)
       pool(b).fill(static_cast<unsigned char>(1 + random.below(255)));
-    std::vector<bool> is_waiting(votes_.size());  // true: the block waits for the others
+    std::vector<bool> is_waiting(votes_.size());  // true if the block waits for the others
     for (std::size_t i = 0; i < fibers_.size(); ++i)
       fibers_[i]->start(&fiber_team::run_thread, &threads_[i]);
     for (;;) {
@@ -61,13 +61,13 @@ class fiber_team final : public block_team {
       std::vector<arrival> events(votes_.size());
       for (std::size_t b = 0; b < events.size(); ++b) {
         events[b] = arrivals_[b * block_size()];
-        agree_in_block(b);
+        require_agreement_in_block(b);
         any_votes_[b] = votes_[b];
         votes_[b] = 0;
         is_waiting[b] = events[b] == arrival::end || events[b] == arrival::cluster;
       }
       if (std::count(is_waiting.begin(), is_waiting.end(), false) != 0) continue;
-      agree(arrivals_);
+      require_agreement(arrivals_);
       if (events.front() == arrival::end) break;
       is_waiting.assign(is_waiting.size(), false);
     }
@@ -100,18 +100,18 @@ class fiber_team final : public block_team {
     }
   }
 
-  static void agree(std::vector<arrival> const& arrivals, std::size_t first = 0) {
-    std::string const message = disagreement(arrivals, first);
+  static void require_agreement(std::vector<arrival> const& arrivals, std::size_t first = 0) {
+    std::string const message = describe_divergence(arrivals, first);
     if (!message.empty()) throw block_fault(message);
   }
   // Checks each warp, then the block.
-  void agree_in_block(std::size_t block) const {
+  void require_agreement_in_block(std::size_t block) const {
     auto const begin = arrivals_.begin() + static_cast<std::ptrdiff_t>(block * block_size());
     if (std::count(begin, begin + size(), *begin) == size()) return;
     for (int first = 0; first < size(); first += warp_threads)
-      agree({begin + first, begin + std::min(first + warp_threads, size())},
-            static_cast<std::size_t>(first));
-    agree({begin, begin + size()});
+      require_agreement({begin + first, begin + std::min(first + warp_threads, size())},
+                        static_cast<std::size_t>(first));
+    require_agreement({begin, begin + size()});
   }
   static void run_thread(void* argument) {
     auto const [team, thread] = *static_cast<thread_argument*>(argument);
@@ -146,7 +146,7 @@ void run_with_fibers(launch const& config, thread_function thread, void const* k
     try {
       team.run_cluster(cluster, random);
     } catch (block_fault const& fault) {
-      throw in_block(cluster, config, fault.what());
+      throw fault_in_block(cluster, config, fault.what());
     }
   }
 }

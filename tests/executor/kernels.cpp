@@ -22,7 +22,7 @@ using namespace support;
 namespace {
 
 // Values of launch::os_threads to test; ThreadSanitizer does not know the executor's fibers.
-std::vector<bool> thread_kinds() {
+std::vector<bool> os_thread_settings() {
   if (SLICESORT_TEST_TSAN) return {true};
   return {false, true};
 }
@@ -32,7 +32,7 @@ void run(Kernel const& kernel, launch config) {
   config.shared_bytes = slicesort::detail::shared_bytes(kernel);
   run_kernel<false>(config, kernel);
 }
-launch with_seed(std::uint64_t seed, bool os_threads, int threads = 64, index_t blocks = 3) {
+launch launch_with_seed(std::uint64_t seed, bool os_threads, int threads = 64, index_t blocks = 3) {
   launch config;
   config.blocks = blocks;
   config.threads = threads;
@@ -53,7 +53,7 @@ std::string fault_of(F const& f) {
 }  // namespace
 
 TEST_CASE("a correct kernel runs correctly under every seed") {
-  for (bool os_threads : thread_kinds())
+  for (bool os_threads : os_thread_settings())
     for (int threads : {1, 2, 32, 128, 512}) {
       constexpr std::size_t blocks = 5;
       auto const n = static_cast<std::size_t>(threads);
@@ -64,7 +64,7 @@ TEST_CASE("a correct kernel runs correctly under every seed") {
       for (std::uint64_t seed = 0; seed < (os_threads ? 3u : 50u); ++seed) {
         std::vector<int> reversed(x.size()), sums(blocks), negative(blocks);
         run(reverse_and_sum{x.data(), reversed.data(), sums.data(), negative.data(), threads},
-            with_seed(seed, os_threads, threads, blocks));
+            launch_with_seed(seed, os_threads, threads, blocks));
         CHECK(reversed == expected);
         CHECK(negative == std::vector<int>{0, 0, 1, 0, 0});
         for (std::size_t b = 0; b < blocks; ++b) {
@@ -96,53 +96,53 @@ TEST_CASE("every block and thread runs once, in an order that the seed decides")
   std::set<std::vector<int>> schedules;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::vector<int> log, repeated_log;
-    run(write_log{&log}, with_seed(seed, false, 16, 12));
-    run(write_log{&repeated_log}, with_seed(seed, false, 16, 12));
+    run(write_log{&log}, launch_with_seed(seed, false, 16, 12));
+    run(write_log{&repeated_log}, launch_with_seed(seed, false, 16, 12));
     CHECK(log == repeated_log);
     schedules.insert(log);
-    std::vector<int> times(16 * 12);
-    for (int thread : log) ++times[static_cast<std::size_t>(thread)];
-    CHECK(times == std::vector<int>(16 * 12, 2));
+    std::vector<int> run_counts(16 * 12);
+    for (int thread : log) ++run_counts[static_cast<std::size_t>(thread)];
+    CHECK(run_counts == std::vector<int>(16 * 12, 2));
     // The order changes from one interval to the next.
     CHECK(!std::equal(log.begin(), log.begin() + 16, log.begin() + 16));
   }
   CHECK(schedules.size() == 20);
-  std::vector<int> none;
-  run(write_log{&none}, with_seed(1, false, 16, 0));
-  CHECK(none.empty());
+  std::vector<int> empty_log;
+  run(write_log{&empty_log}, launch_with_seed(1, false, 16, 0));
+  CHECK(empty_log.empty());
 }
 
 #if !SLICESORT_TEST_TSAN
 namespace {
 
 template <class Kernel>
-int wrong_seeds() {
-  int wrong = 0;
+int count_failing_seeds() {
+  int failing_seeds = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::vector<int> y(3 * 64);
-    run(Kernel{y.data()}, with_seed(seed, false));
-    bool right = true;
+    run(Kernel{y.data()}, launch_with_seed(seed, false));
+    bool is_correct = true;
     for (std::size_t i = 0; i < y.size(); ++i)
-      right = right && y[i] == static_cast<int>((i % 64 + 1) % 64);
-    wrong += !right;
+      is_correct = is_correct && y[i] == static_cast<int>((i % 64 + 1) % 64);
+    failing_seeds += !is_correct;
   }
-  return wrong;
+  return failing_seeds;
 }
 
 }  // namespace
 
 TEST_CASE("negative: a missing barrier gives wrong results, under every seed") {
-  CHECK(wrong_seeds<correct_kernel>() == 0);
-  CHECK(wrong_seeds<missing_barrier>() == 20);
-  CHECK(wrong_seeds<missing_second_barrier>() == 20);
+  CHECK(count_failing_seeds<correct_kernel>() == 0);
+  CHECK(count_failing_seeds<missing_barrier>() == 20);
+  CHECK(count_failing_seeds<missing_second_barrier>() == 20);
 }
 #endif
 
 TEST_CASE("negative: divergent barriers") {
-  for (bool os_threads : thread_kinds())
+  for (bool os_threads : os_thread_settings())
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       auto const message = [&](divergence kind) {
-        return fault_of([&] { run(divergent{kind}, with_seed(seed, os_threads)); });
+        return fault_of([&] { run(divergent{kind}, launch_with_seed(seed, os_threads)); });
       };
       CHECK(says(message(divergence::some_return),
                  "divergent barrier: thread 0 ends while thread 32 waits at sync()"));
@@ -158,13 +158,13 @@ TEST_CASE("negative: divergent barriers") {
 }
 
 TEST_CASE("clusters: a correct kernel, and faulty ones") {
-  for (bool os_threads : thread_kinds())
+  for (bool os_threads : os_thread_settings())
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       std::vector<int> y(6 * 64), expected(y.size());
       for (std::size_t i = 0; i < y.size(); ++i)
         expected[i] = static_cast<int>((i / 64 ^ 1) * 64 + i % 64);
       auto const result = [&](exchange_in_cluster kernel, index_t blocks) {
-        launch config = with_seed(seed, os_threads, 64, blocks);
+        launch config = launch_with_seed(seed, os_threads, 64, blocks);
         config.cluster = 2;
         return fault_of([&] { run(kernel, config); });
       };
@@ -181,28 +181,28 @@ TEST_CASE("clusters: a correct kernel, and faulty ones") {
 }
 
 TEST_CASE("negative: a launch with too little shared memory, and threads with different slices") {
-  for (bool os_threads : thread_kinds()) {
+  for (bool os_threads : os_thread_settings()) {
     auto const message = [&](auto const& kernel) {
-      return fault_of([&] { run(kernel, with_seed(1, os_threads)); });
+      return fault_of([&] { run(kernel, launch_with_seed(1, os_threads)); });
     };
-    CHECK(message(wrong_slices{64, 64, 64}) == "");
-    CHECK(message(wrong_slices{64, 61, 61}) == "");
-    CHECK(says(message(wrong_slices{64, 65, 65}),
+    CHECK(message(mismatched_slices{64, 64, 64}) == "");
+    CHECK(message(mismatched_slices{64, 61, 61}) == "");
+    CHECK(says(message(mismatched_slices{64, 65, 65}),
                "slice 0 of shared memory ends at byte 272, the launch asked for 256"));
-    CHECK(says(message(wrong_slices{0, 1, 1}), "ends at byte 16, the launch asked for 0"));
-    std::string const unlike = message(wrong_slices{64, 64, 63});
-    CHECK(says(unlike, "slice 0 of shared memory has "));
-    CHECK(says(unlike, " 252"));
-    CHECK(says(unlike, " 256"));
+    CHECK(says(message(mismatched_slices{0, 1, 1}), "ends at byte 16, the launch asked for 0"));
+    std::string const size_mismatch = message(mismatched_slices{64, 64, 63});
+    CHECK(says(size_mismatch, "slice 0 of shared memory has "));
+    CHECK(says(size_mismatch, " 252"));
+    CHECK(says(size_mismatch, " 256"));
     CHECK(says(message(many_slices{}), "slice 32 of shared memory: the executor expects no more"));
   }
 }
 
 #if !SLICESORT_TEST_ASAN
 TEST_CASE("negative: overruns of the pool, and of a slice into the next") {
-  for (bool os_threads : thread_kinds()) {
+  for (bool os_threads : os_thread_settings()) {
     auto const message = [&](int slice, std::ptrdiff_t offset) {
-      return fault_of([&] { run(overrun{slice, offset}, with_seed(1, os_threads)); });
+      return fault_of([&] { run(overrun{slice, offset}, launch_with_seed(1, os_threads)); });
     };
     CHECK(message(0, 0) == "");
     CHECK(message(0, 55) == "");
@@ -218,11 +218,11 @@ TEST_CASE("negative: overruns of the pool, and of a slice into the next") {
 #endif
 
 TEST_CASE("negative: a read of unwritten shared memory returns garbage, in every block") {
-  for (bool os_threads : thread_kinds()) {
+  for (bool os_threads : os_thread_settings()) {
     std::set<int> values;
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       std::vector<int> y(3 * 64);
-      run(read_leftover{y.data()}, with_seed(seed, os_threads));
+      run(read_leftover{y.data()}, launch_with_seed(seed, os_threads));
       CHECK(std::count(y.begin(), y.end(), 0) == 0);
       values.insert(y.begin(), y.end());
     }
@@ -235,7 +235,7 @@ TEST_CASE("launches beyond a device's limits") {
   exec.device.shared_bytes = 4096;
   auto const message = [&](index_t blocks, int threads, std::size_t ints) {
     return fault_of([&] {
-      block_grid<false>(exec).run(wrong_slices{ints, ints, ints}, blocks, threads);
+      block_grid<false>(exec).run(mismatched_slices{ints, ints, ints}, blocks, threads);
     });
   };
   CHECK(message(2, 64, 1024) == "");
@@ -277,7 +277,7 @@ ss::sort_tuning shorter_runs(ss::device_info device, std::size_t element_bytes, 
 TEST_CASE("products are rounded before they are added") {
   // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24; rounded to a float, the last term is lost.
   float y = 1;
-  run(square_plus{1 + 0x1p-12f, -(1 + 0x1p-11f), &y}, with_seed(1, false, 1, 1));
+  run(square_plus{1 + 0x1p-12f, -(1 + 0x1p-11f), &y}, launch_with_seed(1, false, 1, 1));
   CHECK(y == 0);
 }
 
@@ -290,9 +290,9 @@ TEST_CASE("the grid passes on the device and the tuning of its policy") {
   exec.tune = shorter_runs;
   CHECK(block_grid<false>(exec).tuning(defaults, 4).run_rows == 94);
   CHECK(block_grid<false>(exec).tuning(17, 4) == 17);
-  bool fast = false;
-  block_grid<true>(exec).run(fast_double_query{&fast}, 1, 1);
-  CHECK(fast);
-  block_grid<false>(exec).run(fast_double_query{&fast}, 1, 1);
-  CHECK(!fast);
+  bool is_fast = false;
+  block_grid<true>(exec).run(fast_double_query{&is_fast}, 1, 1);
+  CHECK(is_fast);
+  block_grid<false>(exec).run(fast_double_query{&is_fast}, 1, 1);
+  CHECK(!is_fast);
 }

@@ -17,17 +17,17 @@ class pending_copies {
  public:
   explicit pending_copies(random_stream random) : random_(random) {}
 
-  // Copies `bytes` bytes to a destination of 16; the rest of it becomes 0.
+  // Copies `bytes` bytes to a destination of 16 bytes, and clears the rest of it.
   void start(void* to, void const* from, int bytes) {
     pending_copy const copy{to, from, bytes};
     if (random_.below(2) == 0)
       perform(copy);
     else
-      late_.push_back(copy);
+      deferred_.push_back(copy);
   }
   void await() {
-    for (pending_copy const& copy : late_) perform(copy);
-    late_.clear();
+    for (pending_copy const& copy : deferred_) perform(copy);
+    deferred_.clear();
   }
 
  private:
@@ -43,7 +43,7 @@ class pending_copies {
   }
 
   random_stream random_;
-  std::vector<pending_copy> late_;
+  std::vector<pending_copy> deferred_;
 };
 
 }  // namespace support

@@ -25,7 +25,7 @@
 using namespace support;
 using slicesort::detail::register_tile;
 using slicesort::detail::tile_lane;
-using slicesort::detail::tile_piece;
+using slicesort::detail::tile_vector16;
 
 namespace {
 
@@ -41,7 +41,7 @@ void run(Kernel const& kernel, int threads, std::uint64_t seed) {
 
 struct neighbors_kernel {
   static constexpr int max_threads = 128;
-  int *maxima, *sums, *third;  // maxima of 32 threads, sums of 4, second values of lane 3 of 4
+  int *maxima, *sums, *quad_values;  // maxima of 32 threads, sums of 4, values of lane 3 of 4
   template <class Block>
   void operator()(Block& block) const {
     int const value = block.rank() * 37 % 64;
@@ -52,23 +52,23 @@ struct neighbors_kernel {
       int operator[](int i) const { return values[i]; }
     };
     auto const from_quad = block.shfl_quad(pair{{0, value}});
-    maxima[block.rank()] = a, sums[block.rank()] = b, third[block.rank()] = from_quad(3, 1);
+    maxima[block.rank()] = a, sums[block.rank()] = b, quad_values[block.rank()] = from_quad(3, 1);
   }
 };
 
 // Tile products: first = a b^T, second = first x.
 struct products_kernel {
   static constexpr int max_threads = 128;
-  using tile = slicesort::detail::piece_tile<float, 64>;
-  static constexpr int width = 64, pieces = width / slicesort::detail::elements_per_piece<float>;
+  using tile = slicesort::detail::vector16_tile<float, 64>;
+  static constexpr int width = 64, pieces = width / slicesort::detail::elements_per_vector16<float>;
   float const *a, *b, *x;  // [16 * warps, 64], [16, 64], [16, 64]
   float *first, *second;   // [16 * warps, 16], [16 * warps, 64]
   int warps;
   bool waits;
 
   template <class SharedAllocator>
-  tile_piece<float>* shared(SharedAllocator& shared_memory) const {
-    return shared_memory.template allocate<tile_piece<float>>(
+  tile_vector16<float>* shared(SharedAllocator& shared_memory) const {
+    return shared_memory.template allocate<tile_vector16<float>>(
         static_cast<std::size_t>((16 * warps + 32) * pieces));
   }
   template <class Block>
@@ -76,10 +76,10 @@ struct products_kernel {
     auto* const rows = shared(block);
     auto* const columns = rows + 16 * warps * pieces;
     for (int i = block.rank(); i < (16 * warps + 32) * pieces; i += block.size()) {
-      int const row = i / pieces, k = i % pieces, of_other = row - 16 * warps;
-      float const* const source = of_other < 0    ? a + row * width
-                                  : of_other < 16 ? b + of_other * width
-                                                  : x + (of_other - 16) * width;
+      int const row = i / pieces, k = i % pieces, other_row = row - 16 * warps;
+      float const* const source = other_row < 0    ? a + row * width
+                                  : other_row < 16 ? b + other_row * width
+                                                   : x + (other_row - 16) * width;
       block.copy_async(rows + tile::offset(row, k), source + 4 * k, 16);
     }
     if (waits) block.await_copies();
@@ -99,11 +99,11 @@ struct products_kernel {
   }
 };
 
-// Small integers, whose sums are exact.
-std::vector<float> numbers(std::size_t count, int step) {
+// Returns small integers, whose sums are exact.
+std::vector<float> small_integers(std::size_t count, int multiplier) {
   std::vector<float> v(count);
   for (std::size_t i = 0; i < count; ++i)
-    v[i] = static_cast<float>(static_cast<int>(i) * step % 7 - 3);
+    v[i] = static_cast<float>(static_cast<int>(i) * multiplier % 7 - 3);
   return v;
 }
 
@@ -111,8 +111,8 @@ std::vector<float> numbers(std::size_t count, int step) {
 
 TEST_CASE("reductions and shuffles of a warp") {
   for (std::uint64_t seed : {1u, 2u, 3u}) {
-    std::vector<int> maxima(128), sums(128), third(128);
-    run(neighbors_kernel{maxima.data(), sums.data(), third.data()}, 128, seed);
+    std::vector<int> maxima(128), sums(128), quad_values(128);
+    run(neighbors_kernel{maxima.data(), sums.data(), quad_values.data()}, 128, seed);
     for (int r = 0; r < 128; ++r) {
       int maximum = 0, sum = 0;
       for (int i = 0; i < 32; ++i) maximum = std::max(maximum, (r / 32 * 32 + i) * 37 % 64);
@@ -120,7 +120,7 @@ TEST_CASE("reductions and shuffles of a warp") {
       auto const thread = static_cast<std::size_t>(r);
       CHECK(maxima[thread] == maximum);
       CHECK(sums[thread] == sum);
-      CHECK(third[thread] == (r / 4 * 4 + 3) * 37 % 64);
+      CHECK(quad_values[thread] == (r / 4 * 4 + 3) * 37 % 64);
     }
   }
 }
@@ -130,17 +130,17 @@ namespace {
 
 // Counts the seeds, out of 20, under which make(y) does not write the next thread's rank to y.
 template <class Make>
-int wrong_seeds(Make const& make) {
-  int wrong = 0;
+int count_failing_seeds(Make const& make) {
+  int failing_seeds = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::vector<int> y(2 * 64);
     run(make(y.data()), 64, seed);
-    bool right = true;
+    bool is_correct = true;
     for (std::size_t i = 0; i < y.size(); ++i)
-      right = right && y[i] == static_cast<int>((i % 64 + 1) % 64);
-    wrong += !right;
+      is_correct = is_correct && y[i] == static_cast<int>((i % 64 + 1) % 64);
+    failing_seeds += !is_correct;
   }
-  return wrong;
+  return failing_seeds;
 }
 
 }  // namespace
@@ -149,18 +149,18 @@ TEST_CASE("negative: a warp reduction used as a block barrier") {
   auto const kernel = [](bool waits) {
     return [waits](int* y) { return pass_to_other_warp{{y}, waits}; };
   };
-  CHECK(wrong_seeds(kernel(true)) == 0);
-  CHECK(wrong_seeds(kernel(false)) == 20);
+  CHECK(count_failing_seeds(kernel(true)) == 0);
+  CHECK(count_failing_seeds(kernel(false)) == 20);
 }
 
 TEST_CASE("negative: a copy into memory that others still read") {
   std::vector<next_row::row> rows;
   for (int i = 0; i < 128; ++i) rows.push_back({i % 64 + i / 64 * 1000});
-  auto const kernel = [&](bool all_have_read) {
-    return [&, all_have_read](int* y) { return next_row{rows.data(), y, all_have_read}; };
+  auto const kernel = [&](bool waits_for_readers) {
+    return [&, waits_for_readers](int* y) { return next_row{rows.data(), y, waits_for_readers}; };
   };
-  CHECK(wrong_seeds(kernel(true)) == 0);
-  CHECK(wrong_seeds(kernel(false)) == 20);
+  CHECK(count_failing_seeds(kernel(true)) == 0);
+  CHECK(count_failing_seeds(kernel(false)) == 20);
 }
 #endif
 
@@ -175,7 +175,7 @@ TEST_CASE("negative: a warp reduction in a block of half a warp") {
 }
 
 TEST_CASE("a swizzled tile permutes each row, and spreads every column over all banks") {
-  using tile = slicesort::detail::swizzled_tile<16, 2, 8>;  // eight pieces of two
+  using tile = slicesort::detail::swizzled_tile<16, 2, 8>;  // eight units of two elements
   for (int row = 0; row < 24; ++row) {
     std::vector<int> counts(16), banks(8);
     for (int column = 0; column < 16; ++column) {
@@ -195,11 +195,12 @@ TEST_CASE("a swizzled tile permutes each row, and spreads every column over all 
 TEST_CASE("products of tiles") {
   for (int warps : {1, 3}) {
     auto const rows = static_cast<std::size_t>(16 * warps);
-    auto const a = numbers(rows * 64, 5), b = numbers(16 * 64, 3), x = numbers(16 * 64, 11);
+    auto const a = small_integers(rows * 64, 5), b = small_integers(16 * 64, 3),
+               x = small_integers(16 * 64, 11);
     std::vector<float> first(rows * 16), second(rows * 64);
     products_kernel kernel{a.data(), b.data(), x.data(), first.data(), second.data(), warps, true};
     run(kernel, 32 * warps, 4);
-    auto wrong = [&] {
+    auto count_mismatches = [&] {
       int count = 0;
       for (std::size_t r = 0; r < rows; ++r) {
         std::vector<float> s(16), y(64);
@@ -212,11 +213,11 @@ TEST_CASE("products of tiles") {
       }
       return count;
     };
-    CHECK(wrong() == 0);
+    CHECK(count_mismatches() == 0);
     // Without the wait, some copies have not happened yet.
     kernel.waits = false;
     run(kernel, 32 * warps, 5);
-    CHECK(wrong() > 0);
+    CHECK(count_mismatches() > 0);
   }
 }
 
@@ -245,21 +246,24 @@ TEST_CASE("tiles of columns fit in shared memory, and their blocks in a multipro
           int const threads = slicesort::detail::tile_threads(t, column, length, width);
           CHECK((threads & (threads - 1)) == 0);
           CHECK(threads >= std::max(32, width));
-          bool const shares = tile <= t.shared_tile_bytes;
-          CHECK(threads <= std::max(width, shares ? t.tile_threads / 2 : t.tile_threads));
+          bool const shares_multiprocessor = tile <= t.shared_tile_bytes;
+          CHECK(threads <=
+                std::max(width, shares_multiprocessor ? t.tile_threads / 2 : t.tile_threads));
         }
 }
 
 TEST_CASE_TEMPLATE("the longest run of a sort fills shared memory", T, float, double,
                    slicesort::bfloat16) {
   using slicesort::detail::sort_tile_bytes;
-  using slicesort::detail::tile_unit;
+  using slicesort::detail::tile_row_multiple;
   for (slicesort::device_info const& device : devices) {
     auto const rows = slicesort::detail::longest_run<T>(device.shared_bytes);
-    bool const limited = rows == slicesort::index_t{1} << slicesort::detail::max_tile_levels;
-    CHECK(rows % tile_unit == 0);
+    bool const is_limited_by_levels = rows == slicesort::index_t{1}
+                                                  << slicesort::detail::max_tile_levels;
+    CHECK(rows % tile_row_multiple == 0);
     CHECK(sort_tile_bytes<T>(rows, 1) <= device.shared_bytes);
-    CHECK((limited || sort_tile_bytes<T>(rows + tile_unit, 1) > device.shared_bytes));
+    CHECK((is_limited_by_levels ||
+           sort_tile_bytes<T>(rows + tile_row_multiple, 1) > device.shared_bytes));
   }
 }
 

@@ -34,14 +34,15 @@ void run_type(byte_reader& reader) {
   std::uint64_t const seed = reader.take(4);
   p.x = read_tensor<T>(reader, shape, seed, (flags & 64) != 0);
   p.dy = random_bits_tensor<T>(shape, seed + 1);
-  solve(p);
+  compute_expected(p);
 
   fuzzed_exec fuzzed(flags);
   auto const exec = fuzzed.get();
   with_csp(p, [&](auto const& op) {
     extents3 const saved_shape = op.saved_extents(shape);
     auto const make_saved = [&](layout memory) {
-      return order_memory(saved_shape, op.saved_width(shape), memory.strides, memory.offset);
+      return guarded_order_buffer(saved_shape, op.saved_width(shape), memory.strides,
+                                  memory.offset);
     };
     check_permuting_operator(p, op, saved_shape, make_saved, p.saved, reader, exec, in_place,
                              describe_exec(exec));

@@ -56,8 +56,8 @@ void run_type(byte_reader& reader) {
                     divisor = reader.take() % divisor_kinds;
   linear_size const size = read_size(reader, causal);
   double const eps = min_eps(size, feature) + static_cast<double>(reader.take()) / 16;
-  auto p = normal_linear<T>(size, feature_number(std::min(feature, custom_relu - 1), flags >> 6),
-                            divisor_number(divisor, eps), causal, flags >> 16);
+  auto p = normal_linear<T>(size, make_feature(std::min(feature, custom_relu - 1), flags >> 6),
+                            make_divisor(divisor, eps), causal, flags >> 16);
   custom_feature const feature_map{
       feature == custom_relu ? custom_feature_kind::relu : custom_feature_kind::positional,
       has_feature_eps ? 0.25 : 0};

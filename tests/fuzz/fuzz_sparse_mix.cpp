@@ -50,7 +50,7 @@ void run_type(byte_reader& reader) {
        i += 3)
     p.w[i] = from_bits<T>(reader.take(static_cast<int>(sizeof(T))));
   p.title = "fuzzed";
-  solve(p);
+  compute_expected(p);
 
   fuzzed_exec fuzzed(flags);
   std::string const error = check_mix(p, fuzzed.get(), ss::save_every(save_interval), layout);

@@ -259,8 +259,8 @@ TEST_CASE_TEMPLATE("rows of zeros", T, float, double, float16, bfloat16) {
     for (bool causal : {false, true})
       for (double floor : {0.0, 1e-3}) {
         auto problem =
-            normal_linear<T>({1, 2, 9, 9, 3, 4}, feature_number(feature),
-                             divisor_number(divisor_index::sum_plus, 10), causal, 3700 + feature);
+            normal_linear<T>({1, 2, 9, 9, 3, 4}, make_feature(feature),
+                             make_divisor(divisor_index::sum_plus, 10), causal, 3700 + feature);
         if (feature == feature_index::random_fourier)
           problem.feature = ss::feature::random_fourier{floor};
         for (auto* tensor : {&problem.q, &problem.k})
@@ -276,7 +276,7 @@ TEST_CASE_TEMPLATE("rows whose squares overflow or vanish", T, float, double, bf
     for (double floor : {0.0, 1e-3}) {
       auto problem =
           normal_linear<T>({1, 2, 9, 9, 5, 4}, ss::feature::random_fourier{floor},
-                           divisor_number(divisor_index::none, 10), exponent % 4 == 0, 3800);
+                           make_divisor(divisor_index::none, 10), exponent % 4 == 0, 3800);
       for (auto* tensor : {&problem.q, &problem.k})
         for (std::size_t i = 0; i < 40; ++i)
           (*tensor)[i] =
@@ -308,8 +308,8 @@ TEST_CASE_TEMPLATE("every memory layout", T, float, double, float16, bfloat16) {
 TEST_CASE("the oracle rejects wrong results") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature) {
     auto const problem =
-        normal_linear<float>({1, 2, 9, 9, 4, 3}, feature_number(feature),
-                             divisor_number(divisor_index::sum_plus, 20), true, 60 + feature);
+        normal_linear<float>({1, 2, 9, 9, 4, 3}, make_feature(feature),
+                             make_divisor(divisor_index::sum_plus, 20), true, 60 + feature);
     auto const expected = compute_expected(problem);
     auto const actual = run_on_host(problem);
     REQUIRE(check_linear(problem, expected, actual) == "");

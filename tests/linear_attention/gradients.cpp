@@ -21,8 +21,7 @@ namespace {
 // at_least occur.
 any_divisor divisor_between(linear_problem<double> problem, std::size_t kind) {
   if (kind != divisor_index::at_least)
-    return divisor_number(kind,
-                          problem.feature.index() == feature_index::random_fourier ? 8 : 0.25);
+    return make_divisor(kind, problem.feature.index() == feature_index::random_fourier ? 8 : 0.25);
   problem.divisor = ss::divisor::none{};
   auto sums = linear_oracle<double>(problem).weight_sums();
   std::sort(sums.begin(), sums.end());
@@ -120,7 +119,7 @@ TEST_CASE("every feature, divisor and direction") {
           if (shared_w && feature < feature_index::random_exp) continue;
           seed += seed % 2 == (shared_w ? 0u : 1u) ? 2u : 1u;  // problems with even seeds share w
           auto const problem =
-              gradient_problem(feature_number(feature, seed / 2), divisor, causal, seed);
+              gradient_problem(make_feature(feature, seed / 2), divisor, causal, seed);
           REQUIRE(problem.shared_w == (shared_w && feature >= feature_index::random_exp));
           CAPTURE(problem.describe());
           linear_oracle<double> const oracle(problem);
@@ -157,7 +156,7 @@ TEST_CASE("several tiles") {
     for (bool causal : {false, true}) {
       std::uint64_t const seed = 100 + 2 * feature + (causal ? 1 : 0);
       auto problem = normal_linear<double>({1, 1, 130, causal ? 130 : 67, 2, 2, 3},
-                                           feature_number(feature, 1), {}, causal, seed);
+                                           make_feature(feature, 1), {}, causal, seed);
       problem.divisor =
           divisor_between(problem, feature == feature_index::random_fourier ? 0 : seed / 2 % 2);
       CAPTURE(problem.describe());
@@ -175,7 +174,7 @@ TEST_CASE("adjoints and invariances") {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
       auto const problem =
-          gradient_problem(feature_number(feature), divisor_index::at_least, causal, 200 + feature);
+          gradient_problem(make_feature(feature), divisor_index::at_least, causal, 200 + feature);
       for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
         CAPTURE(describe_exec(exec));

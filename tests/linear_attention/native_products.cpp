@@ -110,7 +110,7 @@ TEST_CASE_TEMPLATE("earlier rows do not depend on later ones", T, float16, bfloa
   index_t const length = 70;
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (index_t first_changed : {index_t{33}, index_t{64}, index_t{67}}) {
-      auto problem = normal_linear<T>({1, 2, length, length, 12, 8}, feature_number(feature),
+      auto problem = normal_linear<T>({1, 2, length, length, 12, 8}, make_feature(feature),
                                       ss::divisor::sum_plus{80}, true, 60 + feature);
       problem.multiply = ss::products::native;
       auto const changed = triple_rows_from(problem, first_changed);

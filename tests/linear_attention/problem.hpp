@@ -118,7 +118,7 @@ struct linear_problem {
 
 // Policies by index. Their parameters affect the results: eps is not negligible, and the seed
 // decides whether a scale is given.
-inline any_feature feature_number(std::size_t kind, std::uint64_t seed = 0) {
+inline any_feature make_feature(std::size_t kind, std::uint64_t seed = 0) {
   bool const alternative = seed % 2 == 1;
   switch (kind) {
     case feature_index::elu_plus_one:
@@ -135,7 +135,7 @@ inline any_feature feature_number(std::size_t kind, std::uint64_t seed = 0) {
       return alternative ? ss::feature::random_fourier{0.25, 0.1} : ss::feature::random_fourier{};
   }
 }
-inline any_divisor divisor_number(std::size_t kind, double eps = 0.25) {
+inline any_divisor make_divisor(std::size_t kind, double eps = 0.25) {
   switch (kind) {
     case divisor_index::sum_plus:
       return ss::divisor::sum_plus{eps};
@@ -185,8 +185,8 @@ linear_problem<T> random_linear(linear_size size, std::size_t feature, std::size
   random_stream random(seed + 1000);
   double const eps =
       feature == feature_index::random_fourier ? 1.0 + static_cast<double>(size.keys) : 0.25;
-  auto problem = normal_linear<T>(size, feature_number(feature, random.below(2)),
-                                  divisor_number(divisor, eps), causal, seed);
+  auto problem = normal_linear<T>(size, make_feature(feature, random.below(2)),
+                                  make_divisor(divisor, eps), causal, seed);
   auto const random_lengths = [&](index_t limit) {
     std::vector<index_t> list;
     for (index_t b = 0; b < size.batch; ++b) {

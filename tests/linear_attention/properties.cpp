@@ -39,7 +39,7 @@ any_feature make_feature_with_eps(std::size_t kind, double eps) {
   if (kind == feature_index::relu) return ss::feature::relu{eps};
   if (kind == feature_index::random_exp) return ss::feature::random_exp{eps};
   if (kind == feature_index::random_relu) return ss::feature::random_relu{eps};
-  return feature_number(kind);
+  return make_feature(kind);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ TEST_CASE_TEMPLATE("earlier rows do not depend on later ones", T, float, double,
         continue;
       auto const problem =
           normal_linear<T>({1, 2, length, length, 3, 4}, make_feature_with_eps(feature, 1e-3),
-                           divisor_number(feature % 2, 131), true, 30 + feature);
+                           make_divisor(feature % 2, 131), true, 30 + feature);
       auto const changed = triple_rows_from(problem, first_changed);
       for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
@@ -177,8 +177,8 @@ TEST_CASE_TEMPLATE("a query without keys gets zeros", T, float, bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (std::size_t divisor = 0; divisor < divisor_kinds; ++divisor) {
       bool const causal = (feature + divisor) % 2 == 0;
-      auto problem = normal_linear<T>({2, 1, 9, causal ? 9 : 4, 3, 2}, feature_number(feature),
-                                      divisor_number(divisor, 0), causal, 120 + feature);
+      auto problem = normal_linear<T>({2, 1, 9, causal ? 9 : 4, 3, 2}, make_feature(feature),
+                                      make_divisor(divisor, 0), causal, 120 + feature);
       problem.lengths = {0, 4};
       for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(problem.describe());
@@ -215,9 +215,8 @@ TEST_CASE_TEMPLATE("a NaN in a query affects only its own row", T, float, bfloat
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true})
       for (bool infinite : {false, true}) {
-        auto const problem =
-            normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
-                             divisor_number(feature % 2, 71), causal, 170 + feature);
+        auto const problem = normal_linear<T>({1, 2, 70, 70, 3, 4}, make_feature(feature),
+                                              make_divisor(feature % 2, 71), causal, 170 + feature);
         auto spoiled = problem;
         T& element = spoiled.q[linear_size::at(problem.size.q(), 0, 1, row, 1)];
         element = infinite ? from_bits<T>(format_of<T>().infinity()) : nan;
@@ -246,8 +245,8 @@ TEST_CASE_TEMPLATE("a NaN in a key or value does not affect earlier rows", T, fl
     for (index_t row : {1, 13, 63, 64, 67})
       for (bool in_key : {false, true}) {
         if (!full_suite() && (static_cast<std::size_t>(row) + feature) % 2 == 0) continue;
-        auto const problem = normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
-                                              divisor_number(feature % 2, 71), true, 230 + feature);
+        auto const problem = normal_linear<T>({1, 2, 70, 70, 3, 4}, make_feature(feature),
+                                              make_divisor(feature % 2, 71), true, 230 + feature);
         auto spoiled = problem;
         (in_key ? spoiled.k[linear_size::at(problem.size.k(), 0, 1, row, 2)]
                 : spoiled.v[linear_size::at(problem.size.v(), 0, 1, row, 2)]) = nan;
@@ -271,8 +270,8 @@ TEST_CASE_TEMPLATE("a NaN in a key or value does not affect earlier rows", T, fl
 TEST_CASE_TEMPLATE("every backend returns the canonical NaN", T, float, double, float16, bfloat16) {
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (bool causal : {false, true}) {
-      auto problem = normal_linear<T>({1, 2, 70, 70, 3, 4}, feature_number(feature),
-                                      divisor_number(feature % 3), causal, 190 + feature);
+      auto problem = normal_linear<T>({1, 2, 70, 70, 3, 4}, make_feature(feature),
+                                      make_divisor(feature % 3), causal, 190 + feature);
       random_stream random(feature);
       for (auto* tensor : {&problem.q, &problem.k, &problem.v, &problem.dy})
         for (int i = 0; i < 3; ++i)

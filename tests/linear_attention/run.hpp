@@ -62,9 +62,9 @@ struct linear_tensors {
     return {view(linear_dq, dq), view(linear_dk, dk), view(linear_dv, dv),
             has_w && (requested & linear_dw) != 0 ? first_sample(dw.view()) : tensor3<T>{}};
   }
-  bool gaps_untouched() const {
+  bool padding_intact() const {
     for (strided_heads<T> const* tensor : {&q, &k, &v, &w, &dy, &y, &dq, &dk, &dv, &dw})
-      if (!tensor->gaps_untouched()) return false;
+      if (!tensor->padding_intact()) return false;
     return true;
   }
 };
@@ -98,7 +98,7 @@ linear_results<T> run_linear_with(linear_problem<T> const& problem, memory_layou
   results.dk = tensors.dk.contents();
   results.dv = tensors.dv.contents();
   results.dw = tensors.dw.contents();
-  if (!tensors.gaps_untouched()) results.wrong = "wrote beside a tensor";
+  if (!tensors.padding_intact()) results.wrong = "wrote beside a tensor";
   if (!same_bits(tensors.y.contents(), results.y)) results.wrong = "backward wrote to y";
   if (!same_bits(tensors.q.contents(), problem.q) || !same_bits(tensors.k.contents(), problem.k) ||
       !same_bits(tensors.v.contents(), problem.v) || !same_bits(tensors.w.contents(), problem.w) ||

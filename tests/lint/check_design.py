@@ -6,7 +6,7 @@ the lambda or kernel that an earlier step passed to it. Forwarding functions are
 functions and files, and ends at the function with the innermost loop. Headers named on the design pages must exist."""
 import re
 
-from common import INCLUDE, ROOT, finish, name
+from common import INCLUDE, ROOT, finish, relative_name
 
 STEP = re.compile(r"^(\d+)\. `([^`]+)`: `([^`]+)`", re.MULTILINE)
 HEADER = re.compile(r"`([\w./]+/[\w./]+\.(?:hpp|cuh|inl))`")
@@ -28,14 +28,14 @@ NOT_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|\"(?:\\
 CLOSING = {"(": ")", "{": "}"}
 
 
-def code(path: str) -> str:
+def read_code(path: str) -> str:
     """A header without comments, strings and directives."""
     if not (BASE / path).is_file():
         return ""
     return NOT_CODE.sub(" ", (BASE / path).read_text(encoding="utf-8"))
 
 
-def end_of(text: str, start: int) -> int:
+def closing_index(text: str, start: int) -> int:
     """The index after the bracket that closes the one at `start`."""
     depth, opening = 0, text[start]
     for i in range(start, len(text)):
@@ -45,24 +45,24 @@ def end_of(text: str, start: int) -> int:
     return len(text)
 
 
-def definitions(text: str, function: str) -> list[tuple[str, str]]:
+def find_definitions(text: str, function: str) -> list[tuple[str, str]]:
     """Parameters and body of each definition of a function, which may be a member type::function."""
     kind, _, word = function.rpartition("::")
     if kind:
         places = [m.end() - 1 for m in re.finditer(rf"\b(?:struct|class)\s+{kind}\b[^;{{}}]*{{", text)]
         outside = re.finditer(rf"\b{kind}\s*(?:<[^;{{}}]*>)?::{re.escape(word)}\s*\(", text)
-        found = [part for place in places for part in definitions(text[place:end_of(text, place)], word)]
-        return found + [part for m in outside for part in definitions(text[m.end() - 1 - len(word):], word)[:1]]
+        found = [part for place in places for part in find_definitions(text[place:closing_index(text, place)], word)]
+        return found + [part for m in outside for part in find_definitions(text[m.end() - 1 - len(word):], word)[:1]]
     found = []
     for m in re.finditer(rf"(?<![\w.>~]){re.escape(word)}\s*\(", text):
-        end = end_of(text, m.end() - 1)
+        end = closing_index(text, m.end() - 1)
         if opening := re.match(r"\s*(?:const\b|noexcept\b|->[^;{}()]*|\s)*{", text[end:]):
             body = end + opening.end() - 1
-            found.append((text[m.end():end - 1], text[body:end_of(text, body)]))
+            found.append((text[m.end():end - 1], text[body:closing_index(text, body)]))
     return found
 
 
-def pointers() -> dict[str, set[str]]:
+def read_table_pointers() -> dict[str, set[str]]:
     """Members of kernel tables, by the type::function assigned to them (`table.multiply = micro_kernel<A>::multiply;`)."""
     found = {}
     for path in sorted(BASE.rglob("*.inl")):
@@ -73,23 +73,23 @@ def pointers() -> dict[str, set[str]]:
     return found
 
 
-POINTERS = pointers()
+TABLE_POINTERS = read_table_pointers()
 
 
-def calls(body: str, function: str) -> bool:
+def contains_call(body: str, function: str) -> bool:
     """True if a body calls a function, also through a kernel table, or takes a kernel's address for a launch."""
-    for word in {function.rpartition("::")[2], *POINTERS.get(function, ())}:
+    for word in {function.rpartition("::")[2], *TABLE_POINTERS.get(function, ())}:
         word = re.escape(word)
         if re.search(rf"(?<!\w){word}\s*(?:<[^;{{}}()]*(?:\([^()]*\))?[^;{{}}()]*>)?\s*\(|&\s*{word}\s*<", body):
             return True
     return False
 
 
-def parts(body: str) -> tuple[str, str]:
+def split_lambdas(body: str) -> tuple[str, str]:
     """Splits a body into the code outside of lambdas that it passes to calls, and these lambdas."""
     lambdas = ""
     while m := re.search(r"(?<=[(,])\s*\[[^\[\]]*\]\s*(?:\([^()]*\)\s*)?{", body):
-        end = end_of(body, m.end() - 1)
+        end = closing_index(body, m.end() - 1)
         lambdas += body[m.start():end]
         body = body[:m.start()] + body[end:]
     return body, lambdas
@@ -97,57 +97,57 @@ def parts(body: str) -> tuple[str, str]:
 
 def calls_back(step: list[tuple[str, str]]) -> bool:
     """True if a definition calls one of its parameters."""
-    return any(re.search(rf"(?<![\w.>]){word}\s*\(", parts(body)[0]) for parameters, body in step
+    return any(re.search(rf"(?<![\w.>]){word}\s*\(", split_lambdas(body)[0]) for parameters, body in step
                for word in re.findall(r"(\w+)\s*(?:,|$)", parameters))
 
 
-def makers(kernel: str, texts: set[str]) -> set[str]:
+def kernel_makers(kernel: str, texts: set[str]) -> set[str]:
     """The functions `.._kernel` of these files that create a kernel, directly or through each other."""
-    bodies = {word: "".join(body for text in texts for _, body in definitions(text, word))
+    bodies = {word: "".join(body for text in texts for _, body in find_definitions(text, word))
               for text in texts for word in re.findall(r"\b(\w+_kernel)\s*\(", text)}
-    made, last = {kernel}, 0
-    while len(made) > last:
-        last = len(made)
-        made |= {word for word, body in bodies.items() if any(re.search(rf"\b{known}\b", body) for known in made)}
-    return made
+    creators, last = {kernel}, 0
+    while len(creators) > last:
+        last = len(creators)
+        creators |= {word for word, body in bodies.items() if any(re.search(rf"\b{known}\b", body) for known in creators)}
+    return creators
 
 
-def passes(body: str, function: str, texts: set[str]) -> bool:
+def passes_call(body: str, function: str, texts: set[str]) -> bool:
     """True if a function passes on a lambda with this call, or a kernel whose operator() is the step."""
     kind, _, word = function.rpartition("::")
-    return calls(parts(body)[1], function) or (
-        word == "operator()" and any(re.search(rf"\b{maker}\b", body) for maker in makers(kind, texts)))
+    return contains_call(split_lambdas(body)[1], function) or (
+        word == "operator()" and any(re.search(rf"\b{maker}\b", body) for maker in kernel_makers(kind, texts)))
 
 
 def check_walk(walk: tuple[str, str], steps: list[tuple[str, str]]) -> list[str]:
-    complaints = []
-    where = f"{name(page)}, {', '.join(walk)}"
+    errors = []
+    label = f"{relative_name(page)}, {', '.join(walk)}"
     last, functions, files = WALKS.get(walk, ("", FUNCTIONS, FILES))
-    used = len({path for path, _ in steps})
-    if len(steps) > functions or used > files:
-        complaints.append(f"{where}: {len(steps)} functions in {used} files, at most {functions} in {files}")
+    file_count = len({path for path, _ in steps})
+    if len(steps) > functions or file_count > files:
+        errors.append(f"{label}: {len(steps)} functions in {file_count} files, at most {functions} in {files}")
     if walk[1] == "CUDA":
-        complaints += [f"{where}: no step is {step}" for step in DEVICE_STEPS if step not in [function for _, function in steps]]
+        errors += [f"{label}: no step is {step}" for step in DEVICE_STEPS if step not in [function for _, function in steps]]
     if last and steps[-1][1] != last:
-        complaints.append(f"{where}: ends with {steps[-1][1]}, not {last}")
-    texts = {code(path) for path, _ in steps}
-    found = [definitions(code(path), function) for path, function in steps]
+        errors.append(f"{label}: ends with {steps[-1][1]}, not {last}")
+    texts = {read_code(path) for path, _ in steps}
+    found = [find_definitions(read_code(path), function) for path, function in steps]
     for (path, function), step in zip(steps, found):
         if not (BASE / path).is_file():
-            complaints.append(f"{where}: {path} does not exist")
+            errors.append(f"{label}: {path} does not exist")
         elif not step:
-            complaints.append(f"{where}: {path} does not define {function}")
+            errors.append(f"{label}: {path} does not define {function}")
     for i in range(1, len(steps)):
         function = steps[i][1]
-        called = any(calls(parts(body)[0], function) for _, body in found[i - 1])
-        passed = calls_back(found[i - 1]) and any(passes(body, function, texts) for step in found[:i] for _, body in step)
+        called = any(contains_call(split_lambdas(body)[0], function) for _, body in found[i - 1])
+        passed = calls_back(found[i - 1]) and any(passes_call(body, function, texts) for step in found[:i] for _, body in step)
         if found[i - 1] and not called and not passed:
-            complaints.append(f"{where}: {steps[i - 1][1]} of {steps[i - 1][0]} does not call {function}")
-    return complaints
+            errors.append(f"{label}: {steps[i - 1][1]} of {steps[i - 1][0]} does not call {function}")
+    return errors
 
 
 page = ROOT / "docs/design.md"
-complaints = []
+errors = []
 walks = {}
 for section in re.split(r"^### ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
     operator = section.split("\n", 1)[0].strip("`")
@@ -156,11 +156,11 @@ for section in re.split(r"^### ", page.read_text(encoding="utf-8"), flags=re.MUL
         if steps := [(path, function) for _, path, function in STEP.findall(part)]:
             walks[operator, backend] = steps
 for walk, steps in walks.items():
-    complaints += check_walk(walk, steps)
-complaints += [f"{name(page)}: no walk of {', '.join(walk)}" for walk in WALKS if walk not in walks]
+    errors += check_walk(walk, steps)
+errors += [f"{relative_name(page)}: no walk of {', '.join(walk)}" for walk in WALKS if walk not in walks]
 for design in sorted((ROOT / "docs").glob("design*.md")):
     for path in HEADER.findall(design.read_text(encoding="utf-8")):
         places = (ROOT / path, INCLUDE / path, BASE / path, BASE / "detail" / path)
         if "<" not in path and not any(place.is_file() for place in places):
-            complaints.append(f"{name(design)}: {path} does not exist")
-finish("design", complaints)
+            errors.append(f"{relative_name(design)}: {path} does not exist")
+finish("design", errors)

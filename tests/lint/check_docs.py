@@ -8,7 +8,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from common import ROOT, files, finish, name
+from common import ROOT, files, finish, relative_name
 
 BLOCK = re.compile(r"<!-- (from|output of) (\S+?)(?:: (\w+))? -->\n+```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"<!-- (?:from|output of) ")
@@ -17,46 +17,46 @@ COLUMNS = 120
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
-def snippet(path: Path, word: str | None) -> str | None:
+def read_snippet(path: Path, word: str | None) -> str | None:
     label = "snippet" + (f" {word}" if word else "")
     found = re.search(rf"^[ \t]*(?://|#) \[{label}\]\n(.*?)^[ \t]*(?://|#) \[/{label}\]$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     return textwrap.dedent(found[1]) if found else None
 
 
-def output(path: Path) -> str | None:
+def read_output(path: Path) -> str | None:
     found = re.search(r"^// output:\n((?://.*\n?)*)", path.read_text(encoding="utf-8"), re.MULTILINE)
     return "".join(line[2:].removeprefix(" ") + "\n" for line in found[1].splitlines()) if found else None
 
 
-def too_wide(page: Path, text: str) -> list[str]:
+def wide_lines(page: Path, text: str) -> list[str]:
     prose = FENCED.sub(lambda block: "\n" * block[0].count("\n"), text)
-    return [f"{name(page)}:{number}: {len(line)} columns, at most {COLUMNS}"
+    return [f"{relative_name(page)}:{number}: {len(line)} columns, at most {COLUMNS}"
             for number, line in enumerate(prose.splitlines(), 1)
             if len(line) > COLUMNS and " " in line.strip() and not line.lstrip().startswith(("|", "![", "<!--"))]
 
 
 def check(page: Path) -> list[str]:
     text = page.read_text(encoding="utf-8")
-    complaints = too_wide(page, text)
+    errors = wide_lines(page, text)
     blocks = list(BLOCK.finditer(text))
     if len(blocks) != len(MARK.findall(text)):
-        complaints.append(f"{name(page)}: a 'from' or 'output of' comment without a code block under it")
+        errors.append(f"{relative_name(page)}: a 'from' or 'output of' comment without a code block under it")
     for block in blocks:
         kind, source, word, _, code = block.groups()
-        where = f"{name(page)}:{text.count(chr(10), 0, block.start()) + 1}"
+        place = f"{relative_name(page)}:{text.count(chr(10), 0, block.start()) + 1}"
         path = ROOT / source
         if not path.exists():
-            complaints.append(f"{where}: {source} does not exist")
+            errors.append(f"{place}: {source} does not exist")
             continue
-        want = snippet(path, word) if kind == "from" else output(path)
-        if want is None:
-            complaints.append(f"{where}: {source} has no such region")
-        elif want.rstrip() != code.rstrip():
-            complaints.append(f"{where}: differs from {source}, which says:\n{want}")
+        expected = read_snippet(path, word) if kind == "from" else read_output(path)
+        if expected is None:
+            errors.append(f"{place}: {source} has no such region")
+        elif expected.rstrip() != code.rstrip():
+            errors.append(f"{place}: differs from {source}, which says:\n{expected}")
     for link in LINK.finditer(FENCED.sub("", text)):
         if "://" not in link[1] and not link[1].startswith("mailto:") and not (page.parent / link[1]).exists():
-            complaints.append(f"{name(page)}: link to {link[1]}, which does not exist")
-    return complaints
+            errors.append(f"{relative_name(page)}: link to {link[1]}, which does not exist")
+    return errors
 
 
 finish("docs", [line for page in files(".md") for line in check(page)])

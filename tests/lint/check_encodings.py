@@ -6,7 +6,7 @@ from_chars, since the decimal point of other functions depends on the locale."""
 import ast
 import re
 
-from common import files, finish, name
+from common import files, finish, relative_name
 
 LOCALE_DEPENDENT = re.compile(r"\b(strto(f|d|ld)|ato(f|i|l|ll)|sto(f|d|ld)|s?scanf|isspace)\s*\(")
 PROGRAMS = {"run", "Popen", "check_output", "check_call", "call", "getoutput"}
@@ -14,27 +14,27 @@ PROGRAMS = {"run", "Popen", "check_output", "check_call", "call", "getoutput"}
 
 def lacks_encoding(call: ast.Call) -> bool:
     function = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
-    words = {word.arg: word.value for word in call.keywords}
-    if "encoding" in words:
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    if "encoding" in keywords:
         return False
     if function in PROGRAMS:
-        return any(getattr(words.get(word), "value", None) is True for word in ("text", "universal_newlines"))
+        return any(getattr(keywords.get(keyword), "value", None) is True for keyword in ("text", "universal_newlines"))
     if function in ("read_text", "write_text"):
         return True
     if function not in ("open", "fdopen", "NamedTemporaryFile", "TemporaryFile"):
         return False
     # Other types have an open() too: without a mode, only the built-in one certainly opens a text.
-    modes = [word.value for word in [*call.args, *words.values()] if isinstance(word, ast.Constant) and isinstance(word.value, str)
-             and word.value and set(word.value) <= set("rwaxbt+")]
+    modes = [keyword.value for keyword in [*call.args, *keywords.values()] if isinstance(keyword, ast.Constant) and isinstance(keyword.value, str)
+             and keyword.value and set(keyword.value) <= set("rwaxbt+")]
     return "b" not in modes[0] if modes else isinstance(call.func, ast.Name) and function == "open"
 
 
 sources = [path for path in files() if path.suffix == ".py" or path.read_bytes()[:40].startswith(b"#!/usr/bin/env python3")]
-complaints = [f"{name(path)}:{node.lineno}: names no encoding" for path in sources
-              for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call) and lacks_encoding(node)]
-complaints += [f"{name(path)}:{number}: {found[0]}..) depends on the locale" for under in ("include", "examples/learning", "examples/bindings", "examples/jax", "examples/torch")
-               for path in files(".hpp", ".cpp", ".cuh", ".inl", under=under)
-               for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if (found := LOCALE_DEPENDENT.search(line))]
+errors = [f"{relative_name(path)}:{node.lineno}: names no encoding" for path in sources
+          for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call) and lacks_encoding(node)]
+errors += [f"{relative_name(path)}:{number}: {found[0]}..) depends on the locale" for under in ("include", "examples/learning", "examples/bindings", "examples/jax", "examples/torch")
+           for path in files(".hpp", ".cpp", ".cuh", ".inl", under=under)
+           for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if (found := LOCALE_DEPENDENT.search(line))]
 if not sources:
-    complaints.append("no Python was found")
-finish("encodings", complaints)
+    errors.append("no Python was found")
+finish("encodings", errors)

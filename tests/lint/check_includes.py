@@ -4,7 +4,7 @@
 only go downward (the table in docs/design.md), no operator includes another, and headers follow a few more rules."""
 import re
 
-from common import INCLUDE, finish, headers, name
+from common import INCLUDE, finish, headers, relative_name
 
 INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "policies/cublas.cuh")
@@ -49,7 +49,7 @@ def layer(header: str) -> tuple[int, str]:
 
 
 def main() -> None:
-    complaints: list[str] = []
+    errors: list[str] = []
     graph: dict[str, list[str]] = {}
     cudacc = []
     for path in headers():
@@ -57,74 +57,74 @@ def main() -> None:
         rank, folder = layer(header)
         graph[header] = []
         if rank < 0:
-            complaints.append(f"{name(path)}: {folder}; add it to the table in docs/design.md and to this check")
+            errors.append(f"{relative_name(path)}: {folder}; add it to the table in docs/design.md and to this check")
         text = path.read_text(encoding="utf-8")
         code = re.sub(r"//.*|/\*.*?\*/", "", text)
         if "__CUDACC__" in code:
-            cudacc.append(name(path))
+            cudacc.append(relative_name(path))
         if re.search(r"\b__CUDA_ARCH__\b", code) and header not in MAY_ASK_ARCHITECTURE:
-            complaints.append(f"{name(path)}: uses __CUDA_ARCH__; a kernel is the same text on the host, so make it a member of the Block")
+            errors.append(f"{relative_name(path)}: uses __CUDA_ARCH__; a kernel is the same text on the host, so make it a member of the Block")
         if path.suffix == ".cuh" and header.startswith("detail/") and not header.startswith("detail/cuda/"):
-            complaints.append(f"{name(path)}: a .cuh is public or lies in detail/cuda")
+            errors.append(f"{relative_name(path)}: a .cuh is public or lies in detail/cuda")
         if path.suffix != ".inl" and "#pragma once" not in text:
-            complaints.append(f"{name(path)}: has no #pragma once")
+            errors.append(f"{relative_name(path)}: has no #pragma once")
         for number, line in enumerate(text.splitlines(), 1):
-            where = f"{name(path)}:{number}"
+            label = f"{relative_name(path)}:{number}"
             if re.match(r"\s*using\s+namespace\b", line):
-                complaints.append(f"{where}: using namespace in a header")
+                errors.append(f"{label}: using namespace in a header")
             include = INCLUDED.match(line)
             if not include:
                 continue
             quote, target = include.groups()
             if not target.startswith("slicesort/"):
                 if quote == '"':
-                    complaints.append(f"{where}: include <slicesort/...> by its full name")
+                    errors.append(f"{label}: include <slicesort/...> by its full name")
                 if target in ("iostream", "cassert", "assert.h"):
-                    complaints.append(f"{where}: <{target}> does not belong in a header")
+                    errors.append(f"{label}: <{target}> does not belong in a header")
                 if target == "thread" and header != "exec.hpp":
-                    complaints.append(f"{where}: only exec.hpp includes <thread>")
+                    errors.append(f"{label}: only exec.hpp includes <thread>")
                 if CUDA.search(target) and path.suffix != ".cuh" and header not in MAY_REACH_CUDA:
-                    complaints.append(f"{where}: a .hpp reaches the CUDA header <{target}>")
+                    errors.append(f"{label}: a .hpp reaches the CUDA header <{target}>")
                 continue
             if quote == '"':
-                complaints.append(f'{where}: write <{target}>, not "{target}"')
+                errors.append(f'{label}: write <{target}>, not "{target}"')
             target = target.removeprefix("slicesort/")
             graph[header].append(target)
             if not (INCLUDE / "slicesort" / target).is_file():
-                complaints.append(f"{where}: slicesort/{target} does not exist")
+                errors.append(f"{label}: slicesort/{target} does not exist")
                 continue
             target_rank, target_folder = layer(target)
             if target_rank > rank:
-                complaints.append(f"{where}: {folder} includes upward ({target_folder}: {target})")
+                errors.append(f"{label}: {folder} includes upward ({target_folder}: {target})")
             if {folder, target_folder} in ({"host", "cuda"}, {"host", "device"}, {"sort", "cuda"}):
-                complaints.append(f"{where}: {folder} includes {target_folder}")
+                errors.append(f"{label}: {folder} includes {target_folder}")
             if target_rank == rank == OPERATOR and folder != target_folder and (header, target) not in ALLOWED:
-                complaints.append(f"{where}: operator {folder} includes operator {target_folder}; shared code belongs in an engine")
+                errors.append(f"{label}: operator {folder} includes operator {target_folder}; shared code belongs in an engine")
             if rank == OPERATOR and target_folder == "cuda":
-                complaints.append(f"{where}: operators are written against the Grid, not against CUDA")
+                errors.append(f"{label}: operators are written against the Grid, not against CUDA")
             if target.endswith(".cuh") and path.suffix != ".cuh" and header not in MAY_REACH_CUDA:
-                complaints.append(f"{where}: a .hpp includes {target}")
+                errors.append(f"{label}: a .hpp includes {target}")
     if len(cudacc) > 3:
-        complaints.append(f"__CUDACC__ is in {len(cudacc)} headers, at most 3 may have it: {', '.join(cudacc)}")
-    complaints += cycles(graph)
+        errors.append(f"__CUDACC__ is in {len(cudacc)} headers, at most 3 may have it: {', '.join(cudacc)}")
+    errors += find_cycles(graph)
     umbrella = set(graph["slicesort.hpp"])
     for header in graph:
         if "/" not in header and header.endswith(".hpp") and header not in umbrella | {"slicesort.hpp", *ABOVE_OPERATORS}:
-            complaints.append(f"slicesort.hpp does not include {header}")
-    finish("includes", complaints)
+            errors.append(f"slicesort.hpp does not include {header}")
+    finish("includes", errors)
 
 
-def cycles(graph: dict[str, list[str]]) -> list[str]:
-    done: set[str] = set()
+def find_cycles(graph: dict[str, list[str]]) -> list[str]:
+    visited: set[str] = set()
     found: list[str] = []
 
     def visit(header: str, trail: list[str]) -> None:
         if header in trail:
             found.append("cycle: " + " -> ".join(trail[trail.index(header):] + [header]))
-        elif header not in done:
+        elif header not in visited:
             for target in graph.get(header, []):
                 visit(target, trail + [header])
-            done.add(header)
+            visited.add(header)
 
     for header in graph:
         visit(header, [])

@@ -5,7 +5,7 @@ stem, every place in PLACES names it, and its page shows code of a program. The 
 units.cmake lists other tags."""
 import re
 
-from common import ROOT, files, finish, headers, name, operators
+from common import ROOT, files, finish, headers, operators, relative_name
 
 FILES = ("include/slicesort/{op}.hpp", "include/slicesort/detail/{op}/host.hpp", "include/slicesort/detail/{op}/device.hpp",
          "tests/{op}/basic.cpp", "docs/operators/{op}.md")
@@ -28,37 +28,37 @@ PLACES = (
     ("docs/design.md", r"`{op}`", ()),
     ("docs/workspace_and_saved_state.md", r"`{op}`", ()),
 )
-SHOWN = re.compile(r"<!-- from ([^\s:]+)")  # as check_docs.py
+SNIPPET_SOURCE = re.compile(r"<!-- from ([^\s:]+)")  # as check_docs.py
 UNITS = "tests/operators/units.cmake"
 
-complaints = []
+errors = []
 for path in headers():
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         macro = re.match(r"\s*#\s*define\s+(\w+)", line)
         if macro and not macro[1].startswith("SLICESORT_"):
-            complaints.append(f"{name(path)}:{number}: macro {macro[1]} must begin with SLICESORT_")
+            errors.append(f"{relative_name(path)}:{number}: macro {macro[1]} must begin with SLICESORT_")
 
 
 def read(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-places = [(path, read(path), pattern, without) for path, pattern, without in PLACES]
+places = [(path, read(path), pattern, exceptions) for path, pattern, exceptions in PLACES]
 subjects = "".join(path.read_text(encoding="utf-8") for path in files(".cpp", under="bench/cases/host"))
 for op in operators():
     for file in FILES:
         if not (ROOT / file.format(op=op)).exists():
-            complaints.append(f"operator {op} has no {file.format(op=op)}")
-    complaints += [f"{path} does not name the operator {op}: {pattern.format(op=op)}"
-                   for path, text, pattern, without in places if op not in without and not re.search(pattern.format(op=op), text)]
-    named = re.search(rf"^set\(_slicesort_tags_{op}\b[^)]*\)", read(UNITS), re.M)
+            errors.append(f"operator {op} has no {file.format(op=op)}")
+    errors += [f"{path} does not name the operator {op}: {pattern.format(op=op)}"
+               for path, text, pattern, exceptions in places if op not in exceptions and not re.search(pattern.format(op=op), text)]
+    listed_tags = re.search(rf"^set\(_slicesort_tags_{op}\b[^)]*\)", read(UNITS), re.M)
     for template, tag in re.findall(r"(template <[^>]*>\s*)?struct (\w+_op)\b", read(f"include/slicesort/detail/{op}/params.hpp")):
-        if not (re.search(rf"\"{tag}\b", named[0]) if named else tag == f"{op}_op" and not template):
-            complaints.append(f"{UNITS} does not say what the tests compile of {tag}: _slicesort_tags_{op}")
+        if not (re.search(rf"\"{tag}\b", listed_tags[0]) if listed_tags else tag == f"{op}_op" and not template):
+            errors.append(f"{UNITS} does not say what the tests compile of {tag}: _slicesort_tags_{op}")
     page = ROOT / f"docs/operators/{op}.md"
-    shown = "".join(map(read, SHOWN.findall(page.read_text(encoding="utf-8")))) if page.exists() else ""
-    if not re.search(rf"::{op}\b", shown):
-        complaints.append(f"{name(page)} shows no code of an example, or of the operator's test, that has ::{op}")
+    page_code = "".join(map(read, SNIPPET_SOURCE.findall(page.read_text(encoding="utf-8")))) if page.exists() else ""
+    if not re.search(rf"::{op}\b", page_code):
+        errors.append(f"{relative_name(page)} shows no code of an example, or of the operator's test, that has ::{op}")
     if not re.search(rf'"{op}"', subjects):
-        complaints.append(f"operator {op} is no subject of bench/cases/host/")
-finish("names", complaints)
+        errors.append(f"operator {op} is not a subject of bench/cases/host/")
+finish("names", errors)

@@ -6,7 +6,7 @@ import builtins
 import symtable
 from collections.abc import Iterator
 
-from common import files, finish, name
+from common import files, finish, relative_name
 
 DEFINED = {*dir(builtins), "__file__", "__name__", "__doc__"}
 
@@ -28,7 +28,7 @@ def undefined(source: str, path: str) -> list[str]:
 
 
 sources = [path for path in files() if path.suffix == ".py" or path.read_bytes()[:40].startswith(b"#!/usr/bin/env python3")]
-complaints = [line for path in sources for line in undefined(path.read_text(encoding="utf-8"), name(path))]
+complaints = [line for path in sources for line in undefined(path.read_text(encoding="utf-8"), relative_name(path))]
 if not undefined("def f():\n    return g", "a test"):
     complaints.append("an undefined name is not found")
 finish("python names", complaints)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from common import files, finish, name
+from common import files, finish, relative_name
 
 SOURCES = (".hpp", ".cuh", ".inl", ".cpp", ".cu", ".py", ".cmake", ".txt")
 MAX_FILES = 20
@@ -20,20 +20,20 @@ def lines_of(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-complaints = []
+errors = []
 for path in files(*SOURCES):
     lines = len(lines_of(path))
     if lines > 500:
-        complaints.append(f"{name(path)}: {lines} lines, at most 500")
+        errors.append(f"{relative_name(path)}: {lines} lines, at most 500")
     elif lines > 300:
-        print(f"warning: {name(path)}: {lines} lines, better at most 300")
-for folder, count in Counter(name(path.parent) for path in files()).items():
+        print(f"warning: {relative_name(path)}: {lines} lines, better at most 300")
+for folder, count in Counter(relative_name(path.parent) for path in files()).items():
     if count > MAX_FILES and folder not in LARGE_FOLDERS:
-        complaints.append(f"{folder}: {count} files, at most {MAX_FILES}: split the folder")
+        errors.append(f"{folder}: {count} files, at most {MAX_FILES}: split the folder")
 learning = [lines_of(path) for path in files(".hpp", ".cpp", under="examples/learning")]
-complaints += [f"{name(path)}: {len(lines_of(path))} lines, at most {LEARNING_FILE}"
-               for path in files(".hpp", ".cpp", ".py", under="examples/learning") if len(lines_of(path)) > LEARNING_FILE]
+errors += [f"{relative_name(path)}: {len(lines_of(path))} lines, at most {LEARNING_FILE}"
+           for path in files(".hpp", ".cpp", ".py", under="examples/learning") if len(lines_of(path)) > LEARNING_FILE]
 code = sum(not re.match(r"\s*(//|#|$)", line) for lines in learning for line in lines)
 if code > LEARNING_CODE:
-    complaints.append(f"examples/learning: {code} lines of C++, at most {LEARNING_CODE}")
-finish("sizes", complaints)
+    errors.append(f"examples/learning: {code} lines of C++, at most {LEARNING_CODE}")
+finish("sizes", errors)

@@ -4,22 +4,22 @@
 copyright holders and the licence of the other files."""
 import re
 
-from common import files, finish, name
+from common import files, finish, relative_name
 
-MARK = "SPDX-License-" + "Identifier: Apache-2.0"
-LINE = re.compile(rf"{re.escape(MARK)}(?: -->| \*/)?$", re.MULTILINE)
+LICENSE_TAG = "SPDX-License-" + "Identifier: Apache-2.0"
+LICENSE_LINE = re.compile(rf"{re.escape(LICENSE_TAG)}(?: -->| \*/)?$", re.MULTILINE)
 NO_COMMENTS = (".png", ".svg", ".csv", ".npy", ".bin", ".json")
 
-complaints = []
+errors = []
 for path in files():
     if path.name in ("LICENSE", "dep5") or path.suffix in NO_COMMENTS or {"corpus", "LICENSES"} & set(path.parts):
         continue
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        complaints.append(f"{name(path)}: not text")
+        errors.append(f"{relative_name(path)}: not text")
         continue
     # GitHub requires the heading of an issue template first.
-    if not LINE.search("\n".join(text.splitlines()[:6 if "ISSUE_TEMPLATE" in path.parts else 5])):
-        complaints.append(f"{name(path)}: no line that ends with '{MARK}' among the first ones")
-finish("spdx", complaints)
+    if not LICENSE_LINE.search("\n".join(text.splitlines()[:6 if "ISSUE_TEMPLATE" in path.parts else 5])):
+        errors.append(f"{relative_name(path)}: no line that ends with '{LICENSE_TAG}' among the first ones")
+finish("spdx", errors)

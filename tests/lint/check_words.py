@@ -11,7 +11,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterator
 
-from common import files, finish, name
+from common import files, finish, relative_name
 
 OPENERS = {"What", "Of", "Whether", "How", "Where", "Which", "Those", "Who", "As", "So"}
 PEOPLE = re.compile(r"\b(nobody|somebody|anybody|everybody|whoever|who|he)\b", re.I)
@@ -45,8 +45,8 @@ KEYWORDS = {"return", "case", "else", "delete", "new", "throw", "goto", "typenam
 Finding = tuple[int, str, str]
 
 
-def declared(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
-    """Forbidden names that a C++ file declares: a type, reference, pointer or comma before them, and what ends a declarator behind."""
+def find_forbidden_names(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
+    """Yields forbidden names that a C++ file declares: names after a type, reference or pointer and before the end of a declarator."""
     code = [token for token in tokens if token[0] not in ("comment",) and token[1] != "\n"]
     words = {token[1] for token in code if token[0] == "name"}
     for i in range(1, len(code) - 1):
@@ -54,13 +54,13 @@ def declared(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
         if kind != "name" or word not in NAMES:
             continue
         before, after = code[i - 1], code[i + 1][1]
-        typed = before[0] == "name" and before[1] not in KEYWORDS or before[1] in ("&", "*", ">")
+        follows_type = before[0] == "name" and before[1] not in KEYWORDS or before[1] in ("&", "*", ">")
         if before[1] == ">" and i > 1 and code[i - 2][1] == "-":
             continue
-        if not typed or after not in (";", ",", "=", ")", "{", "[", "(", ":"):
+        if not follows_type or after not in (";", ",", "=", ")", "{", "[", "(", ":"):
             continue
-        pair = {"from": "to", "to": "from", "left": "right"}.get(word)
-        if word in ("at", "what") and after == "(" or pair in words:
+        counterpart = {"from": "to", "to": "from", "left": "right"}.get(word)
+        if word in ("at", "what") and after == "(" or counterpart in words:
             continue
         if word == "in" and any("input" in token[1] for token in code[max(i - 12, 0):i]):
             continue
@@ -69,7 +69,7 @@ def declared(tokens: list[tuple[str, str, int]]) -> Iterator[Finding]:
 
 def check_cpp(text: str) -> Iterator[Finding]:
     tokens, line = [], 1
-    deprecated = {name for pair in re.findall(r"(\w+) \[\[deprecated|\[\[deprecated\([^)]*\)\]\] (\w+)", text) for name in pair}
+    deprecated = {name for names in re.findall(r"(\w+) \[\[deprecated|\[\[deprecated\([^)]*\)\]\] (\w+)", text) for name in names}
     for match in CPP.finditer(text):
         kind, token = match.lastgroup or "text", match.group(0)
         kind = "text" if match.group("text") else kind
@@ -78,12 +78,12 @@ def check_cpp(text: str) -> Iterator[Finding]:
     previous = -1
     for kind, token, line in tokens:
         if kind == "comment":
-            starts = previous != line - 1 or token.startswith("/*")
+            starts_comment = previous != line - 1 or token.startswith("/*")
             previous = line + token.count("\n")
-            yield from check_prose(token, line, starts)
+            yield from check_prose(token, line, starts_comment)
         elif kind == "name" and token not in deprecated:
-            yield from retired(token, line)
-    yield from (finding for finding in declared(tokens) if finding[2].split("`")[1] not in deprecated)
+            yield from find_retired_words(token, line)
+    yield from (finding for finding in find_forbidden_names(tokens) if finding[2].split("`")[1] not in deprecated)
 
 
 def check_python(text: str) -> Iterator[Finding]:
@@ -93,19 +93,19 @@ def check_python(text: str) -> Iterator[Finding]:
             yield from check_prose(token.string, token.start[0], previous != token.start[0] - 1)
             previous = token.start[0]
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (said := ast.get_docstring(node)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (docstring := ast.get_docstring(node)):
             line = node.body[0].lineno
-            yield from check_prose(said, line, True)
+            yield from check_prose(docstring, line, True)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             if node.id in NAMES:
                 yield node.lineno, "name", f"`{node.id}` says nothing: name what it is"
-            yield from retired(node.id, node.lineno)
+            yield from find_retired_words(node.id, node.lineno)
         if isinstance(node, ast.arg):
             if node.arg in NAMES:
                 yield node.lineno, "name", f"`{node.arg}` says nothing: name what it is"
-            yield from retired(node.arg, node.lineno)
+            yield from find_retired_words(node.arg, node.lineno)
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            yield from retired(node.name, node.lineno)
+            yield from find_retired_words(node.name, node.lineno)
 
 
 def check_script(text: str) -> Iterator[Finding]:
@@ -121,30 +121,30 @@ def check_page(text: str) -> Iterator[Finding]:
         yield from check_prose(words, line, False)
 
 
-def check_prose(words: str, line: int, starts: bool) -> Iterator[Finding]:
+def check_prose(words: str, line: int, starts_comment: bool) -> Iterator[Finding]:
     opener = re.match(r"[/*!#<\s]*([A-Za-z]+)", words)
-    if starts and opener and opener[1] in OPENERS:
+    if starts_comment and opener and opener[1] in OPENERS:
         yield line, "opener", f"begins with {opener[1]}: begin with a noun or a verb"
-    for number, part in enumerate(words.splitlines()):
-        if people := PEOPLE.search(part):
-            yield line + number, "people", f"{people[0]}: the caller, the user, or the passive"
-        yield from retired(part, line + number)
+    for line_offset, line_text in enumerate(words.splitlines()):
+        if people := PEOPLE.search(line_text):
+            yield line + line_offset, "people", f"{people[0]}: the caller, the user, or the passive"
+        yield from find_retired_words(line_text, line + line_offset)
 
 
-def retired(words: str, line: int) -> Iterator[Finding]:
+def find_retired_words(words: str, line: int) -> Iterator[Finding]:
     for word in RETIRED_WORD.finditer(words):
         yield line, "retired", f"{word[0]}: {list(RETIRED.values())[int((word.lastgroup or 'r0')[1:])]}"
 
 
 READERS = {".py": check_python, ".md": check_page, "": check_script, ".sh": check_script, ".cmake": check_script, ".txt": check_script,
            **dict.fromkeys((".hpp", ".cpp", ".cu", ".cuh", ".inl"), check_cpp)}
-complaints, counts = [], Counter()
+errors, counts = [], Counter()
 for path in files(*READERS):
     if path.name in ("LICENSE", "check_words.py", "CHANGELOG.md") or "golden" in path.parts:
         continue
-    for line, rule, instead in READERS[path.suffix](path.read_text(encoding="utf-8")):
-        complaints.append(f"{name(path)}:{line}: {rule}: {instead}")
-        counts[name(path).split("/")[0], rule] += 1
+    for line, rule, advice in READERS[path.suffix](path.read_text(encoding="utf-8")):
+        errors.append(f"{relative_name(path)}:{line}: {rule}: {advice}")
+        counts[relative_name(path).split("/")[0], rule] += 1
 if "--count" in sys.argv:
     print(*(f"{folder:10} {rule:8} {count}" for (folder, rule), count in sorted(counts.items())), sep="\n")
-finish("words", complaints)
+finish("words", errors)

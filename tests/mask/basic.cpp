@@ -58,7 +58,7 @@ static_assert(std::is_trivially_copyable_v<mask::both<mask::causal, mask::stride
 
 template <class Mask>
 bool is_visible(Mask const& m, index_t query, index_t key, index_t keys) {
-  key_range const r = ss::detail::range_of_keys(m, query, keys);
+  key_range const r = ss::detail::clamped_key_range(m, query, keys);
   return r.first <= key && key < r.last && ss::detail::allows_key(m, query, key);
 }
 
@@ -67,7 +67,7 @@ template <class Mask, class Definition>
 void check_definition(Mask const& m, Definition const& definition) {
   for (index_t keys : {1, 2, 9, 17})
     for (index_t query = 0; query < 20; ++query) {
-      key_range const r = ss::detail::range_of_keys(m, query, keys);
+      key_range const r = ss::detail::clamped_key_range(m, query, keys);
       CHECK((0 <= r.first && r.first <= r.last && r.last <= keys));
       for (index_t key = 0; key < keys; ++key) {
         CAPTURE(query);
@@ -125,7 +125,7 @@ TEST_CASE("ranges are clamped") {
   index_t const max_index = std::numeric_limits<index_t>::max(),
                 min_index = std::numeric_limits<index_t>::min();
   auto const clamped_range = [](key_range r) {
-    return ss::detail::range_of_keys(fixed_range{r}, 3, 10);
+    return ss::detail::clamped_key_range(fixed_range{r}, 3, 10);
   };
   auto const equals = [](key_range r, index_t first, index_t last) {
     return r.first == first && r.last == last;
@@ -138,7 +138,7 @@ TEST_CASE("ranges are clamped") {
   CHECK(equals(clamped_range({max_index, min_index}), 0, 0));
   CHECK(equals(clamped_range({10, 20}), 0, 0));
   CHECK(equals(clamped_range({-5, 0}), 0, 0));
-  CHECK(equals(ss::detail::range_of_keys(by_key{}, 3, 10), 0, 10));
+  CHECK(equals(ss::detail::clamped_key_range(by_key{}, 3, 10), 0, 10));
 }
 
 TEST_CASE("masks reject invalid parameters") {

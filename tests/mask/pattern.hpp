@@ -59,7 +59,7 @@ class mask_pattern {
 // True if attention with the mask sees the pair: the key is within the range and allowed.
 template <class Mask>
 bool sees(Mask const& mask, index_t query, index_t key, index_t keys) {
-  slicesort::key_range const r = slicesort::detail::range_of_keys(mask, query, keys);
+  slicesort::key_range const r = slicesort::detail::clamped_key_range(mask, query, keys);
   return r.first <= key && key < r.last && slicesort::detail::allows_key(mask, query, key);
 }
 template <class Mask>
@@ -88,7 +88,7 @@ std::string describe_mismatch(Mask const& mask, mask_pattern const& expected,
   for (index_t i = 0; i < expected.queries(); ++i)
     for (index_t j = 0; j < expected.keys(); ++j)
       if (sees(mask, i, j, expected.keys()) != expected.is_visible(i, j) ||
-          looks_at(mask, i, j) != expected.is_visible(i, j))
+          is_visible_pair(mask, i, j) != expected.is_visible(i, j))
         return "query " + std::to_string(i) + ", key " + std::to_string(j) + suffix;
   for (index_t i = 0; i < expected.queries(); ++i)
     for (index_t i_end = i + 1; i_end <= expected.queries(); ++i_end)

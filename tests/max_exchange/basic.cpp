@@ -107,7 +107,7 @@ TEST_CASE("saved rows, also of empty samples, and calls without saving") {
   tensor<float> y(e), not_saved_y(e);
   tensor<std::int32_t> maximum({4, 1, 35});
   ss::max_exchange const op{2};
-  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
     op.forward(exec, p.x.view(), y.view(), {maximum.view()}, {}, {view_of(p.lengths)});
     for_each_position({4, 1, 35}, [&](index_t b, index_t, index_t c) {
       index_t const m = p.rows(b) == 0 ? 2 : first_maximum(p.x.column(b, c, p.rows(b)));

@@ -133,14 +133,14 @@ merge_results<T> run_merge(merge_problem<T> const& p, any_exec const& exec,
   merge_results<T> results{output.contents(), saved.contents(), {}};
   if (variant == merge_variant::not_saved && !same_bits(before, results.state))
     results.error = "saved a state";
-  bool gaps_untouched = separate_y.gaps_untouched() && separate_state.gaps_untouched();
+  bool padding_intact = separate_y.padding_intact() && separate_state.padding_intact();
   for (std::size_t i = 0; i < p.parts(); ++i) {
-    gaps_untouched = gaps_untouched && y[i].gaps_untouched() && state[i].gaps_untouched();
+    padding_intact = padding_intact && y[i].padding_intact() && state[i].padding_intact();
     if ((&y[i] != &output && !same_bits(y[i].contents(), p.y[i])) ||
         (&state[i] != &saved && !same_bits(state[i].contents(), p.state[i])))
       results.error = "wrote to part " + std::to_string(i);
   }
-  if (!gaps_untouched) results.error = "wrote beside a tensor";
+  if (!padding_intact) results.error = "wrote beside a tensor";
   return results;
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("the saved permutation equals slicing_sort's, and saving does not chan
     auto const p = make_mixed_problem<float>(e, ordinary_kinds, 3, irregular, mixed_lengths(e));
     multi_case<float> const m{3, {}, irregular};
     auto const op = m.op();
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       guarded_workspace scratch(op.template workspace_bytes<float>(exec, e));
       tensor<float> y(e), y_without_saving(e);
       tensor<std::int32_t> perm(e);

@@ -81,7 +81,7 @@ TEST_CASE_TEMPLATE("backward is the exact transpose: <dy, J v> = <J' dy, v>", T,
     p.x = integer_tensor<T>(e, 9, 1);
     p.dy = integer_tensor<T>(e, 9, 2);
     p.lengths = mixed_lengths(e);
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       auto const grads = compute_gradients(m, p, exec);
       CHECK(inner_product(p.dy, grads.y) == inner_product(grads.dx, p.x));
       // J is also linear in the weights, except for rows past the lengths, which are copied.
@@ -139,7 +139,7 @@ TEST_CASE_TEMPLATE("gradient of the weights matches long double", T, float, doub
   for (extents3 e : {extents3{1, 1, 1}, extents3{3, 64, 34}, extents3{11, 20, 3}}) {
     multi_case<T> const m{3, {A(0.5), A(-2), A(1)}, irregular};
     auto const p = make_problem<T>(e, 9, e.batch > 1 ? mixed_lengths(e) : std::vector<index_t>{});
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       auto const grads = compute_gradients(m, p, exec);
       std::vector<long double> sum(3), magnitude(3);
       for (index_t b = 0; b < e.batch; ++b)
@@ -181,7 +181,7 @@ TEST_CASE_TEMPLATE(
       CHECK(same_bits(grads.dx.elements(), serial.dx.elements()));
     }
     for (std::uint64_t i = 0; i < 3; ++i)
-      for_each_grid(p.number() + i, [&](any_exec const& exec) {
+      for_each_grid(p.backend_seed() + i, [&](any_exec const& exec) {
         auto const grads = compute_gradients(m, p, exec);
         CAPTURE(describe_exec(exec));
         if (sums_keep_their_order) CHECK(same_bits(grads.dweights, serial.dweights));
@@ -202,7 +202,7 @@ TEST_CASE("many short columns and few long ones match the host") {
   for (extents3 e : {extents3{1, 6, 9000}, extents3{1, 60000, 2}}) {
     auto const p = make_problem<float>(e, 11);
     auto const expected = compute_gradients(m, p);
-    for_each_grid(p.number(), [&](auto const& exec) {
+    for_each_grid(p.backend_seed(), [&](auto const& exec) {
       CAPTURE(describe_exec(exec));
       auto const grads = compute_gradients(m, p, exec);
       CHECK(same_bits(grads.y.elements(), expected.y.elements()));
@@ -216,7 +216,7 @@ TEST_CASE("accumulating sample by sample gives the bits of one call") {
   extents3 const e{6, 21, 35};
   multi_case<double> const m{4, {0.3, -0.2, 0.9, 1.7}, irregular};
   auto const p = make_problem<double>(e, 8, mixed_lengths(e));
-  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
     auto const batch_grads = compute_gradients(m, p, exec);
     std::vector<double> dweights(4);
     for (index_t b = 0; b < e.batch; ++b) {
@@ -241,7 +241,7 @@ TEST_CASE_TEMPLATE("accumulated gradients add to the previous values", T, float,
   p.x = integer_tensor<T>(e, 3, 1);
   p.dy = integer_tensor<T>(e, 3, 2);
   p.lengths = {12, 0, 7};
-  for_each_backend_once(p.number(), [&](any_exec const& exec) {
+  for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
     auto const once = compute_gradients(m, p, exec);
     gradients<T> accumulated{tensor<T>(e), integer_tensor<T>(e, 9, 3), {A(10), A(-10)}};
     tensor<T> const previous_dx = accumulated.dx;

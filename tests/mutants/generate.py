@@ -18,15 +18,15 @@ ROOT = Path(__file__).resolve().parents[2]
 DETAIL = Path("include/slicesort/detail")
 SEED = "1"
 COUNT = 370
-AREA_NUMBERS = 100  # range of numbers of each area
+NUMBERS_PER_AREA = 100  # each area has its own range of numbers
 
 # Survivors of earlier runs, which are always selected: file and mutation.
 ALWAYS = (("sort/host/radix_transfer.hpp", "to + layout.start[0] + (i + k) * layout.pitch -> to + layout.start[0] - (i + k) * layout.pitch"),
           ("csp/host/long_groups.hpp", "to_layout.start[k] + destination * to_layout.pitch -> to_layout.start[k] + destination + to_layout.pitch"),
           ("csp/host/tile_kernel.inl", "2 -> 3"))
 
-# Files without run-time code (detection of compilers and instruction sets), or with code for CUDA or -march=native only.
-LEFT_OUT = ("cuda/", "core/config.hpp", "host/isa.hpp", "host/simd/target.hpp", "host/simd/foreach_target.inl", "core/refused_calls.hpp", "host/unfused.hpp")
+# Files without run-time code (detection of compilers and instruction sets), or with code only for CUDA or -march=native.
+EXCLUDED = ("cuda/", "core/config.hpp", "host/isa.hpp", "host/simd/target.hpp", "host/simd/foreach_target.inl", "core/refused_calls.hpp", "host/unfused.hpp")
 
 # Replacements of binary operators. The sources have spaces around operators, but not around brackets of templates.
 OPERATORS = {"+": ("-",), "-": ("+",), "*": ("+",), "/": ("*",), "%": ("/",), "<<": (">>",), ">>": ("<<",), "&": ("|",), "|": ("&",), "^": ("&",),
@@ -41,9 +41,9 @@ class Mutant:
     file: str  # below include/slicesort/detail
     source: str  # the source line
     mutation: str
-    occurrence: int  # from 1, among equal ones in this file
+    occurrence: int  # counted from 1 among equal mutants of this file
     kind: str
-    begin: int  # of the replaced text
+    begin: int  # offset of the replaced text
     end: int
     text: str  # the replacement, with NUMBER in place of the mutant's number
 
@@ -68,7 +68,7 @@ class Mutant:
         return number ** (1 / WEIGHTS[self.kind])
 
 
-def constants(word: str) -> list[str]:
+def neighboring_constants(word: str) -> list[str]:
     number = re.fullmatch(r"(0x[\da-fA-F]+|\d+)([uUlL]*)", word)
     if number is None:
         return []
@@ -76,84 +76,84 @@ def constants(word: str) -> list[str]:
     return [f"{n}{ending}" for n in (value + 1, value - 1) if n >= 0]
 
 
-def arguments(source: Source, i: int) -> dict[int, str] | None:
-    """The changes that swap the arguments of a call f(a, b); i is the opening parenthesis."""
-    if source.words[i] != "(" or not source.adjacent(i) or not source.words[i - 1][0].isidentifier() or source.words[i - 1] in (*CONTROL, "min", "max") or source.words[i - 1].startswith("__"):
+def swap_arguments(source: Source, i: int) -> dict[int, str] | None:
+    """Returns the changes that swap the arguments of a call f(a, b); i is the opening parenthesis."""
+    if source.words[i] != "(" or not source.is_adjacent(i) or not source.words[i - 1][0].isidentifier() or source.words[i - 1] in (*CONTROL, "min", "max") or source.words[i - 1].startswith("__"):
         return None
-    inner = source.words[i + 1:source.partner[i]]
-    if len(inner) != 3 or inner[1] != "," or inner[0] == inner[2] or not all(re.fullmatch(r"\w+", w) for w in inner[::2]):
+    call_words = source.words[i + 1:source.partner[i]]
+    if len(call_words) != 3 or call_words[1] != "," or call_words[0] == call_words[2] or not all(re.fullmatch(r"\w+", w) for w in call_words[::2]):
         return None
-    return {i + 1: inner[2], i + 3: inner[0]}
+    return {i + 1: call_words[2], i + 3: call_words[0]}
 
 
 def expression_mutants(source: Source) -> list[tuple[str, int, int, int, str]]:
-    """For each mutant: kind, token, and the first token, last token and new text of the expression."""
-    found = []
+    """Returns for each mutant: kind, token, and the first token, last token and new text of the expression."""
+    mutants = []
     for i, word in enumerate(source.words):
         kind, choices = "", []
-        if word in OPERATORS and not source.adjacent(i) and not source.adjacent(i + 1) and i not in source.partner:
+        if word in OPERATORS and not source.is_adjacent(i) and not source.is_adjacent(i + 1) and i not in source.partner:
             kind, choices = "operator", [{i: new} for new in OPERATORS[word]]
         elif word in ("min", "max") and source.words[i + 1] == "(":
             kind, choices = "extremum", [{i: "max" if word == "min" else "min"}]
-        elif constants(word):
-            kind, choices = "constant", [{i: new} for new in constants(word)]
-        elif (swapped := arguments(source, i)) is not None:
-            kind, choices = "arguments", [swapped]
-        if not choices or not source.runs(i):
+        elif neighboring_constants(word):
+            kind, choices = "constant", [{i: new} for new in neighboring_constants(word)]
+        elif (swap := swap_arguments(source, i)) is not None:
+            kind, choices = "arguments", [swap]
+        if not choices or not source.is_runtime_code(i):
             continue
         expression = source.expression(i - 1 if kind == "arguments" else i)
         if expression is None:
             continue
-        found += [(kind, i, *expression, source.code(*expression, change)) for change in choices]
-    return found
+        mutants += [(kind, i, *expression, source.text_of(*expression, change)) for change in choices]
+    return mutants
 
 
-def candidates(file: str, text: str) -> list[Mutant]:
-    source, lines, seen, found = Source(text), text.split("\n"), Counter(), []
+def find_mutants(file: str, text: str) -> list[Mutant]:
+    source, lines, seen, mutants = Source(text), text.split("\n"), Counter(), []
 
-    def add(kind: str, token: int, first: int, last: int, mutation: str, replaced: str) -> None:
+    def add(kind: str, token: int, first: int, last: int, mutation: str, replacement: str) -> None:
         begin, end = source.tokens[first].start(), source.tokens[last].end()
         line = lines[text.count("\n", 0, source.tokens[token].start())].split("  //")[0].strip()
         seen[line, mutation] += 1
         # Keeps the number of lines, so that compilers report the right ones.
-        found.append(Mutant(file, line, mutation, seen[line, mutation], kind, begin, end, replaced + "\n" * text.count("\n", begin, end)))
+        mutants.append(Mutant(file, line, mutation, seen[line, mutation], kind, begin, end, replacement + "\n" * text.count("\n", begin, end)))
 
     for kind, token, first, last, new in expression_mutants(source):
-        old = source.code(first, last)
+        old = source.text_of(first, last)
         add(kind, token, first, last, f"{old} -> {new}", f"(SLICESORT_MUTANT(NUMBER) ? ({new}) : ({old}))")
     for first, last in source.statements():
-        old = source.code(first, last)
+        old = source.text_of(first, last)
         add("statement", first, first, last, f"{old} -> nothing", f"{{ if (!SLICESORT_MUTANT(NUMBER)) {{ {old} }} }}")
-    return found
+    return mutants
 
 
-def all_candidates(root: Path) -> list[Mutant]:
-    detail, found = root / DETAIL, []
+def find_all_mutants(root: Path) -> list[Mutant]:
+    detail, mutants = root / DETAIL, []
     for path in sorted([*detail.rglob("*.hpp"), *detail.rglob("*.inl")]):
         file = path.relative_to(detail).as_posix()
-        if not file.startswith(LEFT_OUT):
-            found += candidates(file, path.read_text(encoding="utf-8"))
-    return found
+        if not file.startswith(EXCLUDED):
+            mutants += find_mutants(file, path.read_text(encoding="utf-8"))
+    return mutants
 
 
-def choose(found: list[Mutant], rejected: frozenset[str] = frozenset(), count: int = COUNT) -> dict[int, Mutant]:
+def choose(mutants: list[Mutant], rejected: frozenset[str] = frozenset(), count: int = COUNT) -> dict[int, Mutant]:
     """Selects mutants, by number. The share of an area is the square root of its size; no two mutants overlap or have the same
     source line. Others replace the rejected keys; no other number changes."""
-    sizes = Counter(mutant.area for mutant in found)
+    sizes = Counter(mutant.area for mutant in mutants)
     total = sum(size**0.5 for size in sizes.values())
     remaining = {area: round(count * size**0.5 / total) for area, size in sizes.items()}
-    following = {area: 1 + AREA_NUMBERS * k for k, area in enumerate(sorted(sizes))}
+    next_numbers = {area: 1 + NUMBERS_PER_AREA * k for k, area in enumerate(sorted(sizes))}
     chosen: dict[int, Mutant] = {}
-    used: dict[str, list[Mutant]] = {}
-    for mutant in sorted(found, key=lambda m: m.rank, reverse=True):
-        others = used.setdefault(mutant.file, [])
-        if remaining[mutant.area] == 0 or any(mutant.begin < o.end and o.begin < mutant.end or mutant.source == o.source for o in others):
+    chosen_by_file: dict[str, list[Mutant]] = {}
+    for mutant in sorted(mutants, key=lambda m: m.rank, reverse=True):
+        chosen_in_file = chosen_by_file.setdefault(mutant.file, [])
+        if remaining[mutant.area] == 0 or any(mutant.begin < o.end and o.begin < mutant.end or mutant.source == o.source for o in chosen_in_file):
             continue
-        number = following[mutant.area]
-        following[mutant.area] += 1
+        number = next_numbers[mutant.area]
+        next_numbers[mutant.area] += 1
         if mutant.key not in rejected:
             remaining[mutant.area] -= 1
-            others.append(mutant)
+            chosen_in_file.append(mutant)
             chosen[number] = mutant
     return chosen
 
@@ -203,5 +203,5 @@ def write_tree(root: Path, tree: Path, mutants: dict[int, Mutant]) -> None:
 
 
 if __name__ == "__main__":
-    for chosen_mutant in choose(all_candidates(ROOT)).values():
+    for chosen_mutant in choose(find_all_mutants(ROOT)).values():
         print(chosen_mutant.key)

@@ -10,11 +10,11 @@ namespace slicesort_mutants {
 
 inline constexpr int count = COUNT;  // replaced by the generator
 
-// The number of the active mutant, from 1. 0: none. -1: none, and the program records the mutants
-// that it reaches.
+// Number of the active mutant, from 1; 0 if none is active; -1 if none is active and the program
+// records the mutants that it reaches.
 inline int active = [] {
-  char const* const number = std::getenv("SLICESORT_MUTANT");
-  return number == nullptr ? 0 : std::atoi(number);
+  char const* const value = std::getenv("SLICESORT_MUTANT");
+  return value == nullptr ? 0 : std::atoi(value);
 }();
 
 // Writes the numbers of the reached mutants to the file SLICESORT_MUTANTS_REACHED at exit.
@@ -32,15 +32,15 @@ struct reached_mutants {
 };
 inline reached_mutants record;
 
-__attribute__((noinline, cold)) inline void reach(int n) { record.reached[n] = true; }
+__attribute__((noinline, cold)) inline void record_reached(int n) { record.reached[n] = true; }
 
 __attribute__((always_inline)) inline bool is_active(int n) {
-  if (__builtin_expect(active < 0, 0) && !record.reached[n]) reach(n);
+  if (__builtin_expect(active < 0, 0) && !record.reached[n]) record_reached(n);
   return active == n;
 }
 
 }  // namespace slicesort_mutants
 
-// Is false in constant expressions.
+// False in constant expressions.
 #define SLICESORT_MUTANT(n) \
   (!__builtin_is_constant_evaluated() && ::slicesort_mutants::is_active(n))

@@ -56,8 +56,8 @@ LEGS = {
 }
 
 
-def equivalent() -> dict[str, str]:
-    """The reasons of equivalent mutants, by key."""
+def read_equivalent() -> dict[str, str]:
+    """Returns the reasons of equivalent mutants, by key."""
     lines = (Path(__file__).parent / "equivalent.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return {"\t".join(row[:3]): row[3] for row in rows}
@@ -70,47 +70,47 @@ class Build:
         self.leg, self.folder, self.jobs = leg, FOLDER / leg.folder, jobs
         self.mutants: dict[int, generate.Mutant] = {}
 
-    def make(self, programs: str, built: bool) -> None:
+    def build(self, programs: str, built: bool) -> None:
         """Compiles the programs, and replaces mutants that the compiler rejects. With `built`, compiles nothing."""
         rejected_file = FOLDER / "rejected.json"
         rejected = json.loads(rejected_file.read_text(encoding="utf-8")) if rejected_file.exists() else []
-        found = generate.all_candidates(generate.ROOT)
+        mutants = generate.find_all_mutants(generate.ROOT)
         for _ in range(20):
-            self.mutants = generate.choose(found, frozenset(rejected))
+            self.mutants = generate.choose(mutants, frozenset(rejected))
             if built:
-                by_key = {mutant.key: mutant for mutant in found}
+                by_key = {mutant.key: mutant for mutant in mutants}
                 numbers = json.loads((TREE / "mutants.json").read_text(encoding="utf-8"))
                 self.mutants = {int(number): by_key[key] for number, key in numbers.items() if key in by_key}
-                self.programs = self.matching(programs)
+                self.programs = self.matching_programs(programs)
                 return
             generate.write_tree(generate.ROOT, TREE, self.mutants)
             errors = self.compile(programs)
             if errors is None:
                 return
-            bad = [m.key for m in self.mutants.values() if (m.file, line_of(m)) in errors or any((m.file, line_of(m) + k) in errors for k in range(m.text.count("\n") + 1))]
-            print("\n".join(f"the compiler rejects {key}" for key in bad), file=sys.stderr, flush=True)
-            if not bad:
+            rejected_keys = [m.key for m in self.mutants.values() if (m.file, line_of(m)) in errors or any((m.file, line_of(m) + k) in errors for k in range(m.text.count("\n") + 1))]
+            print("\n".join(f"the compiler rejects {key}" for key in rejected_keys), file=sys.stderr, flush=True)
+            if not rejected_keys:
                 sys.exit(f"the build failed: {self.folder}/build.log")
-            rejected += bad
+            rejected += rejected_keys
             rejected_file.write_text(json.dumps(rejected, indent=1), encoding="utf-8")
         sys.exit("too many mutants that the compiler rejects")
 
     def compile(self, programs: str) -> set[tuple[str, int]] | None:
-        """Returns the places of compiler errors, or None."""
+        """Returns the file and line of each compiler error, or None."""
         self.folder.mkdir(parents=True, exist_ok=True)
         subprocess.run(["cmake", "-S", TREE, "-B", self.folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_FLAGS_RELEASE={self.leg.flags} -w ", *self.leg.options,
                         "-DSLICESORT_WARNINGS_ARE_ERRORS=OFF", "-DSLICESORT_CUDA=OFF", "-DSLICESORT_BUILD_TESTS=ON", "-DSLICESORT_BUILD_EXAMPLES=OFF",
                         "-DSLICESORT_BUILD_BENCH=OFF", "--log-level=WARNING"], check=True, stdout=subprocess.DEVNULL)
-        self.programs = self.matching(programs)
+        self.programs = self.matching_programs(programs)
         with (self.folder / "build.log").open("w", encoding="utf-8") as log:
-            done = subprocess.run(["cmake", "--build", self.folder, "-j", str(self.jobs), "--target", *(f"slicesort_test_{p}" for p in self.programs), "--", "-k", "0"],
-                                  stdout=log, stderr=subprocess.STDOUT, check=False)
-        if done.returncode == 0:
+            process = subprocess.run(["cmake", "--build", self.folder, "-j", str(self.jobs), "--target", *(f"slicesort_test_{p}" for p in self.programs), "--", "-k", "0"],
+                                     stdout=log, stderr=subprocess.STDOUT, check=False)
+        if process.returncode == 0:
             return None
         errors = re.findall(r"include/slicesort/detail/(\S+?):(\d+):(?:\d+:)? error", (self.folder / "build.log").read_text(encoding="utf-8"))
         return {(file, int(line)) for file, line in errors}
 
-    def matching(self, programs: str) -> list[str]:
+    def matching_programs(self, programs: str) -> list[str]:
         lines = (self.folder / "test_programs.txt").read_text(encoding="utf-8").splitlines()
         names = [line.split()[1] for line in lines]
         return [name for name in names if re.fullmatch(programs, name) and re.fullmatch(self.leg.programs, name)]
@@ -123,20 +123,20 @@ class Build:
 
     def run(self, program: str, number: int, limit: float | None, **variables: str) -> str:
         """Runs a program with a mutant. Returns the kind of failure; empty if it passed."""
-        limited = ["sh", "-c", f'ulimit -c 0 && ulimit -v {self.leg.memory} && exec "$@"', "sh", self.binary(program), "--abort-after=1", "--no-colors"]
+        command = ["sh", "-c", f'ulimit -c 0 && ulimit -v {self.leg.memory} && exec "$@"', "sh", self.binary(program), "--abort-after=1", "--no-colors"]
         try:
-            done = subprocess.run(limited, env={**os.environ, "SLICESORT_MUTANT": str(number), **dict(self.leg.variables), **variables}, timeout=limit, cwd=self.folder,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            process = subprocess.run(command, env={**os.environ, "SLICESORT_MUTANT": str(number), **dict(self.leg.variables), **variables}, timeout=limit, cwd=self.folder,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         except subprocess.TimeoutExpired:
             return "endless"
-        return "" if done.returncode in (0, 77) else "crash" if done.returncode < 0 else "failure"
+        return "" if process.returncode in (0, 77) else "crash" if process.returncode < 0 else "failure"
 
 
 def line_of(mutant: generate.Mutant) -> int:
     return (generate.ROOT / generate.DETAIL / mutant.file).read_text(encoding="utf-8").count("\n", 0, mutant.begin) + 1
 
 
-def measure(build: Build, program: str, run_log: RunLog) -> dict:
+def measure_program(build: Build, program: str, run_log: RunLog) -> dict:
     """Measures a program's seconds without a mutant, and records the keys of the mutants that it reaches."""
     digest = build.digest(program)
     for line in run_log.lines:
@@ -144,9 +144,9 @@ def measure(build: Build, program: str, run_log: RunLog) -> dict:
             return line
     output = build.folder / f"reached_{program}"
     output.unlink(missing_ok=True)
-    begun = time.monotonic()
+    start = time.monotonic()
     failed = build.run(program, -1, None, SLICESORT_MUTANTS_REACHED=str(output))
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - start
     if failed:
         print(f"skipped, since it fails without a mutant: {program}", file=sys.stderr, flush=True)
     numbers = [int(word) for word in output.read_text(encoding="utf-8").split()] if output.exists() and not failed else []
@@ -155,9 +155,9 @@ def measure(build: Build, program: str, run_log: RunLog) -> dict:
     return line
 
 
-def judge(build: Build, number: int, programs: list[dict], tried: dict[str, str], name: str, quick: float, run_log: RunLog) -> None:
+def run_mutant(build: Build, number: int, programs: list[dict], tried: dict[str, str], name: str, quick: float, run_log: RunLog) -> None:
     mutant = build.mutants[number]
-    begun = time.monotonic()
+    start = time.monotonic()
     program, failure = "", ""
     for line in sorted(programs, key=lambda line: line["seconds"]):
         if tried.get(line["program"]) == line["digest"]:
@@ -171,30 +171,30 @@ def judge(build: Build, number: int, programs: list[dict], tried: dict[str, str]
         if failure:
             program = line["program"]
             break
-    run_log.add({"mutant": mutant.key, "leg": name, "by": program, "how": failure, "tried": tried, "seconds": time.monotonic() - begun})
-    print(f"{time.monotonic() - begun:.0f} s, {number} {program or ('SURVIVES' if programs else 'UNREACHED')} {failure} {mutant.key}".replace("\t", " | "), flush=True)
+    run_log.add({"mutant": mutant.key, "leg": name, "by": program, "how": failure, "tried": tried, "seconds": time.monotonic() - start})
+    print(f"{time.monotonic() - start:.0f} s, {number} {program or ('SURVIVES' if programs else 'UNREACHED')} {failure} {mutant.key}".replace("\t", " | "), flush=True)
 
 
 def print_table(mutants: list[generate.Mutant], lines: list[dict]) -> int:
-    known = equivalent()
+    equivalents = read_equivalent()
     by_run = {line["mutant"] for line in lines if line["leg"] == "run" and line["by"]}
     by_all = {line["mutant"] for line in lines if line["by"]}
-    judged = {line["mutant"] for line in lines}
+    tested = {line["mutant"] for line in lines}
     areas: dict[str, Counter] = {}
     survivors = []
     for mutant in mutants:
         counts = areas.setdefault(mutant.area, Counter())
         key = mutant.key
         counts["mutants"] += 1
-        counts["not run"] += key not in judged
+        counts["not run"] += key not in tested
         counts["tests/run"] += key in by_run
         counts["CI"] += key in by_all
-        survives = key in judged and key not in by_all
-        counts["equivalent"] += survives and key in known
-        counts["survivors"] += survives and key not in known
-        if survives and key not in known:
+        survives = key in tested and key not in by_all
+        counts["equivalent"] += survives and key in equivalents
+        counts["survivors"] += survives and key not in equivalents
+        if survives and key not in equivalents:
             survivors.append(key)
-        if key in by_all and key in known:
+        if key in by_all and key in equivalents:
             print(f"listed as equivalent, but detected: {key}")
     columns = ("mutants", "not run", "tests/run", "CI", "equivalent", "survivors")
     print("| | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
@@ -221,22 +221,22 @@ def main() -> int:
     if arguments.table:
         rejected_file = FOLDER / "rejected.json"
         rejected = json.loads(rejected_file.read_text(encoding="utf-8")) if rejected_file.exists() else []
-        return print_table(list(generate.choose(generate.all_candidates(generate.ROOT), frozenset(rejected)).values()), run_log.lines)
-    build.make(arguments.programs, arguments.built)
+        return print_table(list(generate.choose(generate.find_all_mutants(generate.ROOT), frozenset(rejected)).values()), run_log.lines)
+    build.build(arguments.programs, arguments.built)
     reached = RunLog(FOLDER / f"reached_{arguments.leg}.jsonl")
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        measured = list(pool.map(lambda program: measure(build, program, reached), build.programs))
-        print(f"{len(build.programs)} programs, {sum(line['seconds'] for line in measured):.0f} s without mutants", file=sys.stderr, flush=True)
-        killed = {line["mutant"] for line in run_log.lines if line["by"]}
+        measurements = list(pool.map(lambda program: measure_program(build, program, reached), build.programs))
+        print(f"{len(build.programs)} programs, {sum(line['seconds'] for line in measurements):.0f} s without mutants", file=sys.stderr, flush=True)
+        detected = {line["mutant"] for line in run_log.lines if line["by"]}
         tried = {line["mutant"]: dict(line["tried"]) for line in run_log.lines if line["leg"] == arguments.leg}
-        todo = []
+        remaining = []
         for number, mutant in build.mutants.items():
-            if mutant.key in killed or mutant.key in equivalent() or not re.match(arguments.areas, mutant.area):
+            if mutant.key in detected or mutant.key in read_equivalent() or not re.match(arguments.areas, mutant.area):
                 continue
-            reaching = [line for line in measured if mutant.key in line["reached"]]
-            todo.append((number, reaching))
-        todo.sort(key=lambda pair: sum(line["seconds"] for line in pair[1]))
-        list(pool.map(lambda pair: judge(build, *pair, tried.get(build.mutants[pair[0]].key, {}), arguments.leg, arguments.quick, run_log), todo))
+            reaching_programs = [line for line in measurements if mutant.key in line["reached"]]
+            remaining.append((number, reaching_programs))
+        remaining.sort(key=lambda pair: sum(line["seconds"] for line in pair[1]))
+        list(pool.map(lambda pair: run_mutant(build, *pair, tried.get(build.mutants[pair[0]].key, {}), arguments.leg, arguments.quick, run_log), remaining))
     return print_table(list(build.mutants.values()), run_log.lines)
 
 

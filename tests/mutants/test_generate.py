@@ -30,7 +30,7 @@ int tile<N, T>::rows(int a, int b) const {
 
 
 def mutations(text: str) -> list[str]:
-    return [mutant.mutation for mutant in generate.candidates("x.hpp", text)]
+    return [mutant.mutation for mutant in generate.find_mutants("x.hpp", text)]
 
 
 class Candidates(unittest.TestCase):
@@ -50,7 +50,7 @@ class Candidates(unittest.TestCase):
 
     def test_a_statement_below_an_else(self):
         text = "void f() {\n  if (a)\n    g(a);\n  else\n    h[a] = b;\n}\n"
-        mutants = generate.candidates("x.hpp", text)
+        mutants = generate.find_mutants("x.hpp", text)
         self.assertEqual([m.mutation for m in mutants], ["g(a); -> nothing", "h[a] = b; -> nothing"])
         self.assertIn("{ if (!SLICESORT_MUTANT(7)) { g(a); } }\n  else", generate.mutate(text, [(7, mutants[0])]))
 
@@ -58,48 +58,48 @@ class Candidates(unittest.TestCase):
 class Choice(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.found = generate.all_candidates(generate.ROOT)
-        cls.chosen = generate.choose(cls.found)
+        cls.mutants = generate.find_all_mutants(generate.ROOT)
+        cls.chosen = generate.choose(cls.mutants)
 
     def test_reproducible(self):
-        self.assertEqual(generate.choose(generate.all_candidates(generate.ROOT)), self.chosen)
+        self.assertEqual(generate.choose(generate.find_all_mutants(generate.ROOT)), self.chosen)
 
     def test_enough_of_every_area(self):
         self.assertGreaterEqual(len(self.chosen), 300)
-        self.assertEqual({m.area for m in self.chosen.values()}, {m.area for m in self.found})
+        self.assertEqual({m.area for m in self.chosen.values()}, {m.area for m in self.mutants})
 
     def test_keys_are_unique(self):
-        self.assertEqual(len({m.key for m in self.found}), len(self.found))
+        self.assertEqual(len({m.key for m in self.mutants}), len(self.mutants))
 
     def test_mutants_change_the_text_they_name(self):
         for number, mutant in self.chosen.items():
             text = (generate.ROOT / generate.DETAIL / mutant.file).read_text(encoding="utf-8")
             old, new = mutant.mutation.split(" -> ") if mutant.mutation.count(" -> ") == 1 else ("", "")
-            squeezed = re.sub(r"\s*//[^\n]*|\s+", "", text[mutant.begin:mutant.end])
+            without_spaces = re.sub(r"\s*//[^\n]*|\s+", "", text[mutant.begin:mutant.end])
             if old:
-                self.assertEqual(squeezed, re.sub(r"\s+", "", old), mutant.key)
+                self.assertEqual(without_spaces, re.sub(r"\s+", "", old), mutant.key)
                 self.assertIn(new if new != "nothing" else old, generate.mutate(text, [(number, mutant)]))
             self.assertEqual(generate.mutate(text, [(number, mutant)]).count("\n"), text.count("\n"), mutant.key)
 
     def test_rejected_mutants_are_replaced(self):
         rejected = self.chosen[min(self.chosen)].key
-        chosen = generate.choose(self.found, frozenset([rejected]))
+        chosen = generate.choose(self.mutants, frozenset([rejected]))
         self.assertEqual(len(chosen), len(self.chosen))
         self.assertNotIn(rejected, {m.key for m in chosen.values()})
         self.assertGreaterEqual(sum(chosen.get(n) == m for n, m in self.chosen.items()), len(chosen) - 2)
 
     def test_equivalent_mutants_exist(self):
-        self.assertEqual(run.equivalent().keys() - {mutant.key for mutant in self.found}, set())
+        self.assertEqual(run.read_equivalent().keys() - {mutant.key for mutant in self.mutants}, set())
 
     def test_survivors_of_earlier_runs_exist(self):
-        self.assertEqual(set(generate.ALWAYS) - {(mutant.file, mutant.mutation) for mutant in self.found}, set())
+        self.assertEqual(set(generate.ALWAYS) - {(mutant.file, mutant.mutation) for mutant in self.mutants}, set())
 
     def test_edits_do_not_affect_other_lines(self):
         file = next(iter(self.chosen.values())).file
         path = generate.ROOT / generate.DETAIL / file
         edited = "\n\n" + path.read_text(encoding="utf-8")
-        keys = {m.key for m in generate.candidates(file, edited)}
-        self.assertEqual(keys, {m.key for m in self.found if m.file == file})
+        keys = {m.key for m in generate.find_mutants(file, edited)}
+        self.assertEqual(keys, {m.key for m in self.mutants if m.file == file})
 
 
 if __name__ == "__main__":

@@ -38,23 +38,23 @@ void implementation<Op, support::block_backend>::plan(support::block_exec const&
 template <class Op>
 template <class Params>
 void implementation<Op, support::block_backend>::forward(support::block_exec const& exec,
-                                                         Params const& params, workspace work) {
+                                                         Params const& params, workspace scratch) {
   with_block_grid<typename Params::element>(
-      exec, [&](auto const& grid) { device_implementation<Op>::forward(grid, params, work); });
+      exec, [&](auto const& grid) { device_implementation<Op>::forward(grid, params, scratch); });
 }
 template <class Op>
 template <class Params>
 void implementation<Op, support::block_backend>::backward(support::block_exec const& exec,
-                                                          Params const& params, workspace work) {
+                                                          Params const& params, workspace scratch) {
   with_block_grid<typename Params::element>(
-      exec, [&](auto const& grid) { device_implementation<Op>::backward(grid, params, work); });
+      exec, [&](auto const& grid) { device_implementation<Op>::backward(grid, params, scratch); });
 }
 
 }  // namespace detail
 }  // namespace SLICESORT_BUILD
 }  // namespace slicesort
 
-// _FORWARD is for a tag without backward.
+// The variant _FORWARD is for a tag without backward.
 #define SLICESORT_TEST_ON_BLOCKS_FORWARD(Op, T)                                         \
   template void slicesort::detail::implementation<Op, support::block_backend>::plan<T>( \
       support::block_exec const&, Op::shape const&, slicesort::detail::arena&);         \

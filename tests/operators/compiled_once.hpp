@@ -7,7 +7,8 @@
 
 #include <slicesort/dtype.hpp>
 
-// Expand to their arguments if SLICESORT_TEST_TYPES (CMakeLists.txt) has that element type.
+// SLICESORT_TEST_IF_<type>(..) expands to its arguments if SLICESORT_TEST_TYPES (CMakeLists.txt)
+// has that element type.
 #if defined(SLICESORT_TEST_WITHOUT_float)
 #  define SLICESORT_TEST_IF_float(...)
 #else

@@ -10,7 +10,7 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/workspace.hpp>
 
-// _FORWARD is for a tag without backward.
+// The variants _FORWARD are for a tag without backward.
 #define SLICESORT_TEST_HOST_FORWARD(linkage, Op, T)                          \
   linkage template void slicesort::detail::host_implementation<Op>::forward( \
       slicesort::detail::host_exec const&, Op::forward<T> const&, slicesort::workspace);

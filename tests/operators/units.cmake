@@ -3,8 +3,8 @@
 # and one of kernels on the block executor. An edit of an operator rebuilds that operator only, and a program waits only
 # for the operators that it uses.
 #
-# An operator is a folder of include/slicesort/detail/ with a device.hpp. Its tag is <op>_op unless this list has others.
-# Orders and masks are chosen at run time.
+# An operator is a folder of include/slicesort/detail/ with a device.hpp. Its tag is <op>_op unless other tags are listed
+# here. Orders and masks are selected at run time.
 set(_slicesort_tags_csp "csp_op<false>" "csp_op<true>")
 set(_slicesort_tags_linear_attention
   "linear_attention_op<slicesort::detail::built_in_feature>" "linear_attention_op<support::custom_feature>")
@@ -15,7 +15,7 @@ set(_slicesort_tags_softmax_attention
   "streaming_attention_op<support::pattern_mask>" "streaming_attention_op<support::range_mask>"
   "streaming_attention_op<support::sparse_mask>" "materialized_attention_op<support::sparse_mask>"
   "materialized_attention_op<support::pattern_mask>" "materialized_attention_op<support::range_mask>")
-# The table of vector kernels that an operator's function choose_kernels fills.
+# Tables of vector kernels, by operator. The operator's function choose_kernels fills the table.
 set(_slicesort_kernels_linear_attention linear_attention_kernels)
 set(_slicesort_kernels_softmax_attention attention_kernels)
 set(_slicesort_kernels_sparse_mix mix_kernels)
@@ -32,7 +32,7 @@ set(_slicesort_generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
 function(_slicesort_unit template file)
   configure_file(operators/${template} ${_slicesort_generated}/${file} @ONLY)
 endfunction()
-# Compiles units of two element types as one: the headers take half a second of each.
+# Compiles the units of two element types as one, because parsing the headers takes half a second.
 function(_slicesort_library library)
   add_library(${library} STATIC ${ARGN})
   set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 2)
@@ -54,7 +54,7 @@ function(_slicesort_find_include variable op pattern)
   endforeach()
 endfunction()
 
-# Engines that several operators share.
+# Engines are code that several operators share.
 set(_slicesort_host_units)
 set(_slicesort_block_units)
 foreach(type IN LISTS _slicesort_types)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explicit instantiations for every instruction set; these take longest to compile.
+// Explicit instantiations for every instruction set, which take longest to compile.
 #pragma once
 
 #include <slicesort/detail/host/simd/target.hpp>

@@ -58,7 +58,7 @@ TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16
                                          view_of(p.lengths));
       CHECK(same_bits(y.contents().elements(), p.y.elements()));
       CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
-      CHECK((y.gaps_untouched() && dx.gaps_untouched()));
+      CHECK((y.padding_intact() && dx.padding_intact()));
     }
   };
   for (index_t c : {256, 257, 289, 320}) check({1, 300, c}, 0, {});
@@ -75,7 +75,7 @@ TEST_CASE_TEMPLATE("long columns, on every grid, also in place", T, float, doubl
     auto const p = make_random_problem<T>(e, 7, lengths);
     auto const run = make_runner<Index>(p.perm, static_cast<std::uint64_t>(e.channels));
     CAPTURE(e.length);
-    for_each_backend_once(p.number(), [&](any_exec const& exec) {
+    for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       tensor<T> y(e), dx(e), x_and_y = p.x, dy_and_dx = p.dy;
       run(exec, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(lengths));
@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("backward inverts forward and vice versa, bit for bit", T, fl
   for (extents3 e : {extents3{2, 77, 35}, extents3{1, 30000, 2}}) {
     auto const p = make_random_problem<T>(e, 4, {});
     auto const perm = make_saved<std::uint16_t>(p.perm);
-    for_each_backend(p.number(), [&](any_exec const& exec) {
+    for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       ss::permute const op;
       guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
@@ -165,7 +165,7 @@ TEST_CASE_TEMPLATE("forward gathers repeated rows", T, float, bfloat16) {
       row = static_cast<std::uint32_t>(random.below(static_cast<std::uint64_t>(e.length)) / 2);
     p.compute_expected();
     auto const perm = make_saved<std::uint32_t>(p.perm);
-    for_each_backend(p.number(), [&](any_exec const& exec) {
+    for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       guarded_workspace scratch(ss::permute::workspace_bytes<T>(exec, e));
       tensor<T> y(e), x_and_y = p.x;

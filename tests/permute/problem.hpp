@@ -95,7 +95,7 @@ auto make_runner(tensor<std::uint32_t> const& perm, std::uint64_t layout = 0) {
     op.backward(exec, dy, {saved.view()}, dx, backward_scratch.get(),
                 {ss::grad_mode::overwrite, lengths});
     CHECK((scratch.red_zones_intact() && backward_scratch.red_zones_intact()));
-    CHECK(saved.gaps_untouched());
+    CHECK(saved.padding_intact());
   };
 }
 

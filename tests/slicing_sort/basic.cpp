@@ -9,7 +9,7 @@ using namespace support;
 
 TEST_CASE("instruction sets of this machine") {
   for (ss::isa set : {ss::isa::avx2, ss::isa::avx512})
-    if (!ss::detail::isa_available(set))
+    if (!ss::detail::is_isa_available(set))
       MESSAGE("skipped: this machine or compiler lacks ", ss::detail::isa_name(set));
   CHECK(available_isas().front() == ss::isa::portable);
 }
@@ -70,7 +70,7 @@ TEST_CASE_TEMPLATE("every length up to 130, with different kinds of input in one
 TEST_CASE("int32 saved indices") {
   for (index_t n : {0, 1, 2, 31, 64, 100}) {
     auto const p = make_mixed_problem<float>({2, n, 35}, all_kinds, 5, irregular);
-    for_each_backend(p.number(), [&](any_exec const& exec) {
+    for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
       CHECK(check_saved<float, std::int32_t>(p, exec, pattern_order{irregular}) == "");
     });
   }

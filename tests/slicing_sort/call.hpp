@@ -67,7 +67,7 @@ struct slicing_sort_call {
   std::string check_error_message(ss::status const& dry_status, F const& call) {
     auto const memory_before = memory;
     auto const scratch_before = scratch_bytes;
-    auto const [exception, message] = outcome_of(call);
+    auto const [exception, message] = run_and_catch(call);
     CHECK(message == dry_status.message);
     CHECK(static_cast<bool>(dry_status) == (exception == thrown::nothing));
     CHECK((dry_status.kind == ss::error_kind::workspace) == (exception == thrown::workspace));

@@ -42,7 +42,7 @@ struct sort_problem {
     return {lengths.data(), static_cast<index_t>(lengths.size())};
   }
   // Selects the grids that run this case.
-  std::uint64_t number() const { return std::hash<std::string>{}(describe()); }
+  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
   std::string describe() const {
     extents3 const e = x.extents();
     std::ostringstream out;
@@ -58,7 +58,7 @@ struct sort_problem {
 
 // Computes the expected results. Padding stays in place.
 template <class T>
-void solve(sort_problem<T>& p) {
+void compute_expected(sort_problem<T>& p) {
   extents3 const e = p.x.extents();
   p.y = p.x;
   p.dx = p.dy;
@@ -96,7 +96,7 @@ sort_problem<T> make_problem_per_column(extents3 e, KindOf kind_of, std::uint64_
       p.x.set_column(b, c, make_column<T>(kind_of(column), n, seed + 7919 * column));
       p.dy.set_column(b, c, make_column<T>(input_kind::random_bits, n, seed + 104729 * column));
     }
-  solve(p);
+  compute_expected(p);
   return p;
 }
 template <class T>
@@ -140,7 +140,7 @@ std::string difference(char const* name, tensor<Actual> const& actual,
 
 // Initial output. It reveals elements that are not written, or are read before they are written.
 template <class Element>
-tensor<Element> garbage(extents3 e) {
+tensor<Element> garbage_tensor(extents3 e) {
   tensor<Element> t(e);
   for (Element& element : t.elements())
     std::memset(static_cast<void*>(&element), 0xcb, sizeof element);
@@ -151,8 +151,8 @@ template <class T, class Index, class Order, class Exec>
 std::string check_saved(sort_problem<T> const& p, Exec const& exec, Order const& order) {
   ss::slicing_sort<Order> const op(order);
   extents3 const e = p.x.extents();
-  auto y = garbage<T>(e), dx = garbage<T>(e);
-  auto perm = garbage<Index>(e);
+  auto y = garbage_tensor<T>(e), dx = garbage_tensor<T>(e);
+  auto perm = garbage_tensor<Index>(e);
   guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
   op.forward(exec, p.x.view(), y.view(), {perm.view()}, scratch.get(), {p.lengths_view()});
   std::string error = difference("y", y, p.y);
@@ -172,7 +172,7 @@ std::string check_saved(sort_problem<T> const& p, Exec const& exec, Order const&
 template <class T, class Order>
 std::string check_not_saved(sort_problem<T> const& p, any_exec const& exec, Order const& order) {
   ss::slicing_sort<Order> const op(order);
-  auto y = garbage<T>(p.x.extents());
+  auto y = garbage_tensor<T>(p.x.extents());
   guarded_workspace scratch(op.template workspace_bytes<T>(exec, p.x.extents()), 63);
   op.forward(exec, p.x.view(), y.view(), ss::no_saved, scratch.get(), {p.lengths_view()});
   std::string error = difference("y", y, p.y);
@@ -189,7 +189,7 @@ enum class saved_indices : std::uint64_t { none, bits32, bits16 };
 template <class T>
 std::string check_all_paths(sort_problem<T> const& p) {
   pattern_order const order{p.order};
-  std::uint64_t const seed = p.number();
+  std::uint64_t const seed = p.backend_seed();
   auto const only_choice = static_cast<saved_indices>(seed / 1000 % 3);  // seed selects grids, too
   std::string error;
   for_each_backend(seed, [&](any_exec const& exec) {
@@ -216,7 +216,7 @@ std::string check_all_paths(sort_problem<T> const& p) {
       sort_problem<T> const&, any_exec const&, pattern_order const&);                            \
   linkage template std::string support::check_not_saved(sort_problem<T> const&, any_exec const&, \
                                                         pattern_order const&);                   \
-  linkage template void support::solve(sort_problem<T>&);                                        \
+  linkage template void support::compute_expected(sort_problem<T>&);                             \
   linkage template support::sort_problem<T> support::make_problem(                               \
       extents3, input_kind, std::uint64_t, std::uint64_t, std::vector<index_t>);                 \
   linkage template support::sort_problem<T> support::make_mixed_problem(                         \

@@ -216,7 +216,7 @@ TEST_CASE("execution policies that cannot run") {
   c.exec.threads = 1;
   for (ss::isa set : {ss::isa::avx2, ss::isa::avx512}) {
     c.exec.instructions = set;
-    if (ss::detail::isa_available(set)) {
+    if (ss::detail::is_isa_available(set)) {
       CHECK(c.forward() == "");
     } else {
       CHECK(says(c.forward(), "exec.instructions is avx"));

@@ -56,7 +56,7 @@ template <class F>
 void for_each_backend_without_copies(std::uint64_t seed, F const& f) {
   if (testing(backend_kind::host))
     for (ss::isa set : available_isas()) f(any_exec(ss::exec::host{1, set}));
-  if (testing(backend_kind::blocks)) f(any_exec(block_exec_number(seed)));
+  if (testing(backend_kind::blocks)) f(any_exec(select_block_exec(seed)));
 }
 
 template <class T, class Index>
@@ -75,7 +75,7 @@ void check_distant_elements(extents3 e, strides3 s) {
   tensor3<Index> const perm(static_cast<Index*>(saved.data()), e, s);
   auto const p = make_mixed_problem<T>(e, all_kinds, 21, irregular);
   ss::slicing_sort<pattern_order> const op(pattern_order{irregular});
-  for_each_backend_without_copies(p.number(), [&](any_exec const& exec) {
+  for_each_backend_without_copies(p.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));
     guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
     copy_to(x, p.x);

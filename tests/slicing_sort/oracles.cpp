@@ -35,7 +35,8 @@ template <class T>
 sort_outputs<T> run_sort(tensor<T> const& x, tensor<T> const& dy, std::uint64_t order,
                          any_exec const& exec) {
   extents3 const e = x.extents();
-  sort_outputs<T> outputs{garbage<T>(e), garbage<T>(e), garbage<std::uint16_t>(e)};
+  sort_outputs<T> outputs{garbage_tensor<T>(e), garbage_tensor<T>(e),
+                          garbage_tensor<std::uint16_t>(e)};
   ss::slicing_sort<pattern_order> const op(pattern_order{order});
   guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
   op.forward(exec, x.view(), outputs.y.view(), {outputs.perm.view()}, scratch.get());
@@ -49,7 +50,7 @@ TEST_CASE_TEMPLATE("forward is P x and backward is P^T dy, with dense P", T, flo
   for (index_t n = 1; n <= 64; ++n) {
     auto const p =
         make_mixed_problem<T>({1, n, 35}, all_kinds, static_cast<std::uint64_t>(3 * n), irregular);
-    for_each_backend(p.number(), [&](any_exec const& exec) {
+    for_each_backend(p.backend_seed(), [&](any_exec const& exec) {
       auto const outputs = run_sort(p.x, p.dy, p.order, exec);
       CAPTURE(p.describe());
       CAPTURE(describe_exec(exec));

@@ -88,11 +88,11 @@ struct attention_tensors {
     return {view_if(wants_dq, dq), view_if(wants_dk, dk), view_if(wants_dv, dv),
             view_if(wants_dbias, dbias)};
   }
-  bool gaps_untouched() const {
-    return q.gaps_untouched() && k.gaps_untouched() && v.gaps_untouched() &&
-           bias.gaps_untouched() && dy.gaps_untouched() && y.gaps_untouched() &&
-           dq.gaps_untouched() && dk.gaps_untouched() && dv.gaps_untouched() &&
-           dbias.gaps_untouched() && state.gaps_untouched();
+  bool padding_intact() const {
+    return q.padding_intact() && k.padding_intact() && v.padding_intact() &&
+           bias.padding_intact() && dy.padding_intact() && y.padding_intact() &&
+           dq.padding_intact() && dk.padding_intact() && dv.padding_intact() &&
+           dbias.padding_intact() && state.padding_intact();
   }
 
  private:
@@ -127,7 +127,7 @@ attention_results<T, attention_state_of<Algorithm, T>> run_operator(
              second_workspace.get(), p.options());
   results.y = tensors.y.contents();
   results.state = tensors.state.contents();
-  if (!slicesort::detail::attention_traits<Algorithm>::saves_map &&
+  if (!slicesort::detail::attention_traits<Algorithm>::saves_weights &&
       !same_bits(y_not_saved, results.y))
     results.wrong = "y depends on whether the state is saved";
   op.backward(exec, tensors.dy.view(), tensors.inputs(p), tensors.y.view(), {tensors.state.view()},
@@ -139,7 +139,7 @@ attention_results<T, attention_state_of<Algorithm, T>> run_operator(
   if (!same_bits(tensors.y.contents(), results.y) ||
       !same_bits(tensors.state.contents(), results.state))
     results.wrong = "backward wrote to y or the state";
-  if (!tensors.gaps_untouched()) results.wrong = "wrote beside a tensor";
+  if (!tensors.padding_intact()) results.wrong = "wrote beside a tensor";
   if (!first_workspace.red_zones_intact() || !second_workspace.red_zones_intact())
     results.wrong = "workspace overrun";
   return results;
@@ -219,7 +219,7 @@ class solved_attention {
 
   template <class Algorithm>
   expected_attention const& expected(bool runs_on_host, bool native) const {
-    constexpr bool materializes = slicesort::detail::attention_traits<Algorithm>::saves_map;
+    constexpr bool materializes = slicesort::detail::attention_traits<Algorithm>::saves_weights;
     auto const kind = sizeof(T) > 2   ? rounding_kind::host
                       : !runs_on_host ? rounding_kind::device
                       : native        ? rounding_kind::native_products
@@ -304,7 +304,7 @@ std::string check_results(solved_attention<T> const& solved, any_exec const& exe
     if (error.empty()) error = new_error;
   };
   keep_first_error(bounds_error("y", actual.y, expected.y, call_ratios.y));
-  if constexpr (slicesort::detail::attention_traits<Algorithm>::saves_map)
+  if constexpr (slicesort::detail::attention_traits<Algorithm>::saves_weights)
     keep_first_error(bounds_error("the map", actual.state, expected.weights, call_ratios.state));
   else
     keep_first_error(state_error(actual.state, expected, call_ratios.state));
@@ -323,9 +323,9 @@ std::string check_results(solved_attention<T> const& solved, any_exec const& exe
   if (ratios != nullptr) ratios->update_max(call_ratios);
   if (!error.empty())
     error += std::string(": ") +
-             (slicesort::detail::attention_traits<Algorithm>::saves_map ? "materialized "
-              : native                                                  ? "native streaming "
-                                                                        : "streaming ") +
+             (slicesort::detail::attention_traits<Algorithm>::saves_weights ? "materialized "
+              : native                                                      ? "native streaming "
+                                                                            : "streaming ") +
              p.describe() + " layout=" + std::to_string(layout.number) + describe_exec(exec);
   return error;
 }

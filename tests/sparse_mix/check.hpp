@@ -55,9 +55,9 @@ struct mix_tensors {
         dw(p.weight_extents(), p.dw_before, layout.strides(p.weight_extents(), 6),
            layout.shift(6)) {}
 
-  bool gaps_untouched() const {
-    return x.gaps_untouched() && dy.gaps_untouched() && y.gaps_untouched() && dx.gaps_untouched() &&
-           w.gaps_untouched() && states.gaps_untouched() && dw.gaps_untouched();
+  bool padding_intact() const {
+    return x.padding_intact() && dy.padding_intact() && y.padding_intact() && dx.padding_intact() &&
+           w.padding_intact() && states.padding_intact() && dw.padding_intact();
   }
 
  private:
@@ -111,7 +111,7 @@ std::string check_mix(mix_problem<T> const& p, any_exec const& exec,
     op.backward(exec, recomputing.dy.view(), recomputing.w.view(), recomputing.dx.view(),
                 forward_workspace.get(), backward);
     record_error(mismatch("dx alone", recomputing.dx.contents().elements(), p.dx.elements()));
-    if (!saving.gaps_untouched() || !recomputing.gaps_untouched())
+    if (!saving.padding_intact() || !recomputing.padding_intact())
       record_error("wrote beside a tensor");
     if (!forward_workspace.red_zones_intact() || !backward_workspace.red_zones_intact() ||
         !unsaved_workspace.red_zones_intact())
@@ -128,7 +128,7 @@ std::string check_mix(mix_problem<T> const& p, any_exec const& exec,
 #define SLICESORT_TEST_HELPERS_OF_sparse_mix(linkage, T)                                   \
   linkage template std::string support::check_mix(mix_problem<T> const&, any_exec const&,  \
                                                   ss::checkpoints, memory_layout);         \
-  linkage template void support::solve(mix_problem<T>&);                                   \
+  linkage template void support::compute_expected(mix_problem<T>&);                        \
   linkage template support::mix_problem<T> support::normal_mix(                            \
       extents3, index_t, index_t, residual_kind, std::uint64_t, std::vector<index_t>);     \
   linkage template support::mix_problem<T> support::random_mix(extents3, index_t, index_t, \

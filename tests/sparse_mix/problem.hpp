@@ -111,7 +111,7 @@ mix_values<Math> weights_of_sample(mix_problem<T> const& p, std::vector<T> const
 
 // Computes the expected results.
 template <class T>
-void solve(mix_problem<T>& p) {
+void compute_expected(mix_problem<T>& p) {
   using math = mix_exact<T>;
   using scalar = typename math::scalar;
   auto const widen = [](T v) { return static_cast<scalar>(v); };
@@ -231,7 +231,7 @@ mix_problem<T> normal_mix(extents3 e, index_t factors, index_t links, residual_k
   p.dx_before = normal_values<T>(e, seed + 4);
   p.dw_before = normal_elements<T>(p.weight_extents().size(), seed + 5);
   p.title = "seed=" + std::to_string(seed);
-  solve(p);
+  compute_expected(p);
   return p;
 }
 // Returns a random problem with a shape within `limits`.
@@ -248,7 +248,7 @@ mix_problem<T> random_mix(extents3 limits, index_t factors, index_t links, resid
 template <class T>
 mix_problem<T> with_mode(mix_problem<T> p, ss::grad_mode mode) {
   p.mode = mode;
-  solve(p);
+  compute_expected(p);
   return p;
 }
 

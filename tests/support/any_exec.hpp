@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execution policy that selects the backend at run time, so that a test is compiled once for all
-// backends.
+// Execution policy that selects the backend at run time. Tests are compiled once for all backends.
 #pragma once
 
 #include "block_backend.hpp"
@@ -105,27 +104,29 @@ namespace detail {
 
 template <class Op>
 struct implementation<Op, support::any_backend> {
-  static void check(support::any_exec const& exec, detail::checker& c) {
+  static void check(support::any_exec const& exec, detail::checker& checks) {
     exec.visit<void>([&](auto const& policy) {
-      implementation_for<Op, std::decay_t<decltype(policy)>>::check(policy, c);
+      implementation_for<Op, std::decay_t<decltype(policy)>>::check(policy, checks);
     });
   }
   template <class T>
-  static void plan(support::any_exec const& exec, typename Op::shape const& s, detail::arena& a) {
+  static void plan(support::any_exec const& exec, typename Op::shape const& shape,
+                   detail::arena& memory) {
     exec.visit<T>([&](auto const& policy) {
-      implementation_for<Op, std::decay_t<decltype(policy)>>::template plan<T>(policy, s, a);
+      implementation_for<Op, std::decay_t<decltype(policy)>>::template plan<T>(policy, shape,
+                                                                               memory);
     });
   }
   template <class Params>
-  static void forward(support::any_exec const& exec, Params const& p, workspace w) {
+  static void forward(support::any_exec const& exec, Params const& params, workspace scratch) {
     exec.visit<typename Params::element>([&](auto const& policy) {
-      implementation_for<Op, std::decay_t<decltype(policy)>>::forward(policy, p, w);
+      implementation_for<Op, std::decay_t<decltype(policy)>>::forward(policy, params, scratch);
     });
   }
   template <class Params>
-  static void backward(support::any_exec const& exec, Params const& p, workspace w) {
+  static void backward(support::any_exec const& exec, Params const& params, workspace scratch) {
     exec.visit<typename Params::element>([&](auto const& policy) {
-      implementation_for<Op, std::decay_t<decltype(policy)>>::backward(policy, p, w);
+      implementation_for<Op, std::decay_t<decltype(policy)>>::backward(policy, params, scratch);
     });
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backends of the operator tests: the host backend with each instruction set; the CUDA kernels on
-// the block executor, with many tunings and schedules; and the CUDA backend in programs linked with
+// Backends of the operator tests: the host backend with each instruction set, the CUDA kernels on
+// the block executor with many tunings and schedules, and the CUDA backend in programs linked with
 // it. SLICESORT_TEST_BACKEND=host, blocks or cuda in the environment selects one of them; the
 // default is host and blocks.
 //
@@ -50,7 +50,7 @@ inline bool testing(backend_kind kind) {
 inline std::vector<ss::isa> available_isas() {
   std::vector<ss::isa> sets;
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
-    if (ss::detail::isa_available(set)) sets.push_back(set);
+    if (ss::detail::is_isa_available(set)) sets.push_back(set);
   return sets;
 }
 
@@ -82,19 +82,19 @@ inline std::vector<block_exec> const& block_execs() {
   }();
   return execs;
 }
-// Selects one of block_execs() by a hash of `n`.
-inline block_exec block_exec_number(std::uint64_t n) {
+// Selects one of block_execs() by a hash of `selector`.
+inline block_exec select_block_exec(std::uint64_t selector) {
   auto const& execs = block_execs();
-  block_exec exec = execs[(n * 0x9e3779b97f4a7c15u >> 32) % execs.size()];
-  exec.seed = n;
+  block_exec exec = execs[(selector * 0x9e3779b97f4a7c15u >> 32) % execs.size()];
+  exec.seed = selector;
   return exec;
 }
 
 #if defined(SLICESORT_TEST_CUDA)
-// Selects a tuning by a hash of `n`; half of the time the default one.
-inline cuda_exec cuda_exec_number(std::uint64_t n) {
+// Selects a tuning by a hash of `selector`; half of the time the default one.
+inline cuda_exec select_cuda_exec(std::uint64_t selector) {
   constexpr std::size_t count = sizeof tunings::list / sizeof tunings::list[0];
-  std::size_t const i = (n * 0x9e3779b97f4a7c15u >> 32) % (2 * count);
+  std::size_t const i = (selector * 0x9e3779b97f4a7c15u >> 32) % (2 * count);
   if (i >= count) return {};
   return {tunings::list[i].name, tunings::list[i].tune};
 }
@@ -106,33 +106,33 @@ constexpr bool program_is_marked = true;
 constexpr bool program_is_marked = false;
 #endif
 
-// Calls f(any_exec) for each backend except the host, with a tuning selected by `number`.
+// Calls f(any_exec) for each backend except the host. A hash of `selector` selects the tuning.
 template <class F>
-void for_each_grid(std::uint64_t number, F const& f) {
+void for_each_grid(std::uint64_t selector, F const& f) {
   static_assert(sizeof(F) != 0 && program_is_marked,
                 "a test of every backend says #define SLICESORT_TEST_EVERY_BACKEND first, so that "
                 "it also runs on a GPU");
   // AddressSanitizer makes fibers five times slower, so it samples every third problem.
   // ThreadSanitizer needs a thread per CUDA thread, which executor/kernels.cpp tests.
-  bool const sampled =
-      SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || number % 3 == 0);
-  if (testing(backend_kind::blocks) && sampled) f(any_exec(block_exec_number(number)));
+  bool const is_sampled =
+      SLICESORT_TEST_TSAN == 0 && (SLICESORT_TEST_ASAN == 0 || full_suite() || selector % 3 == 0);
+  if (testing(backend_kind::blocks) && is_sampled) f(any_exec(select_block_exec(selector)));
 #if defined(SLICESORT_TEST_CUDA)
-  if (testing(backend_kind::cuda) && in_share()) f(any_exec(cuda_exec_number(number)));
+  if (testing(backend_kind::cuda) && select_next_case()) f(any_exec(select_cuda_exec(selector)));
 #endif
 }
-// Calls f for the grids and for every instruction set of the host backend.
+// Calls f for the grid backends and for every instruction set of the host backend.
 template <class F>
-void for_each_backend(std::uint64_t number, F const& f) {
+void for_each_backend(std::uint64_t selector, F const& f) {
   if (testing(backend_kind::host))
     for (ss::isa set : available_isas()) f(any_exec(ss::exec::host{1, set}));
-  for_each_grid(number, f);
+  for_each_grid(selector, f);
 }
-// Calls f for the grids and once for the host backend.
+// Calls f for the grid backends and once for the host backend.
 template <class F>
-void for_each_backend_once(std::uint64_t number, F const& f) {
+void for_each_backend_once(std::uint64_t selector, F const& f) {
   if (testing(backend_kind::host)) f(any_exec(ss::exec::host{2}));
-  for_each_grid(number, f);
+  for_each_grid(selector, f);
 }
 // Calls f once for each backend, with the default tuning.
 template <class F>

@@ -93,11 +93,12 @@ template <class Op>
 struct implementation<Op, support::block_backend> {
   static void check(support::block_exec const&, detail::checker&) {}
   template <class T>
-  static void plan(support::block_exec const& exec, typename Op::shape const& s, detail::arena& a);
+  static void plan(support::block_exec const& exec, typename Op::shape const& shape,
+                   detail::arena& memory);
   template <class Params>
-  static void forward(support::block_exec const& exec, Params const& p, workspace w);
+  static void forward(support::block_exec const& exec, Params const& params, workspace scratch);
   template <class Params>
-  static void backward(support::block_exec const& exec, Params const& p, workspace w);
+  static void backward(support::block_exec const& exec, Params const& params, workspace scratch);
 };
 #if defined(SLICESORT_TEST_HOST_ONLY)
 // Definitions to link with; host-only programs do not call them.

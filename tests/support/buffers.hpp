@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for tests: contiguous tensors, strided tensors that detect writes to their gaps, and a
+// Test buffers: contiguous tensors, strided tensors that detect writes to their gaps, and a
 // workspace between red zones.
 #pragma once
 
@@ -38,10 +38,12 @@ class tensor {
   tensor3<T> view() { return {elements_.data(), extents_}; }
   tensor3<T const> view() const { return {elements_.data(), extents_}; }
 
-  T& operator()(index_t b, index_t n, index_t c) { return elements_[at(b, n, c)]; }
-  T const& operator()(index_t b, index_t n, index_t c) const { return elements_[at(b, n, c)]; }
+  T& operator()(index_t b, index_t n, index_t c) { return elements_[offset_of(b, n, c)]; }
+  T const& operator()(index_t b, index_t n, index_t c) const {
+    return elements_[offset_of(b, n, c)];
+  }
 
-  // The first `rows` rows of a column; by default all.
+  // Copies the first `rows` rows of a column; by default all.
   std::vector<T> column(index_t b, index_t c, index_t rows = -1) const {
     std::vector<T> result(static_cast<std::size_t>(rows < 0 ? extents_.length : rows));
     for (std::size_t n = 0; n < result.size(); ++n)
@@ -54,7 +56,7 @@ class tensor {
   }
 
  private:
-  std::size_t at(index_t b, index_t n, index_t c) const {
+  std::size_t offset_of(index_t b, index_t n, index_t c) const {
     return static_cast<std::size_t>((b * extents_.length + n) * extents_.channels + c);
   }
 
@@ -80,7 +82,7 @@ bool same_bits(std::vector<T> const& a, std::vector<T> const& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-// A tensor with positive strides in a buffer filled with a pattern, which detects writes beside the
+// A tensor with positive strides in a buffer filled with a pattern. Detects writes outside the
 // elements.
 template <class T>
 class strided_tensor {
@@ -88,21 +90,22 @@ class strided_tensor {
   static constexpr unsigned char pattern = 0xa5;
   static constexpr index_t red_zone = 80;  // elements; more than a vector register
 
-  strided_tensor(extents3 e, strides3 s, index_t shift = 0)
-      : extents_(e), strides_(s), base_(red_zone + shift) {
+  strided_tensor(extents3 e, strides3 s, index_t offset = 0)
+      : extents_(e), strides_(s), base_(red_zone + offset) {
     index_t span = 0;
     if (!e.empty())
       span =
           (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels + 1;
     buffer_.resize(static_cast<std::size_t>(base_ + span + red_zone));
     std::memset(static_cast<void*>(buffer_.data()), pattern, buffer_.size() * sizeof(T));
-    owned_.resize(buffer_.size());
-    for_each_position(e, [&](index_t b, index_t n, index_t c) { owned_[at(b, n, c)] = 1; });
+    is_element_.resize(buffer_.size());
+    for_each_position(
+        e, [&](index_t b, index_t n, index_t c) { is_element_[offset_of(b, n, c)] = 1; });
   }
-  strided_tensor(tensor<T> const& contents, strides3 s, index_t shift = 0)
-      : strided_tensor(contents.extents(), s, shift) {
+  strided_tensor(tensor<T> const& contents, strides3 s, index_t offset = 0)
+      : strided_tensor(contents.extents(), s, offset) {
     for_each_position(extents_, [&](index_t b, index_t n, index_t c) {
-      buffer_[at(b, n, c)] = contents(b, n, c);
+      buffer_[offset_of(b, n, c)] = contents(b, n, c);
     });
   }
 
@@ -111,15 +114,16 @@ class strided_tensor {
 
   tensor<T> contents() const {
     tensor<T> result(extents_);
-    for_each_position(
-        extents_, [&](index_t b, index_t n, index_t c) { result(b, n, c) = buffer_[at(b, n, c)]; });
+    for_each_position(extents_, [&](index_t b, index_t n, index_t c) {
+      result(b, n, c) = buffer_[offset_of(b, n, c)];
+    });
     return result;
   }
-  bool gaps_untouched() const {
+  bool padding_intact() const {
     T untouched;
     std::memset(static_cast<void*>(&untouched), pattern, sizeof(T));
     for (std::size_t i = 0; i < buffer_.size(); ++i)
-      if (!owned_[i] && !same_bits(buffer_[i], untouched)) return false;
+      if (!is_element_[i] && !same_bits(buffer_[i], untouched)) return false;
     return true;
   }
   bool all_untouched() const {
@@ -129,7 +133,7 @@ class strided_tensor {
   }
 
  private:
-  std::size_t at(index_t b, index_t n, index_t c) const {
+  std::size_t offset_of(index_t b, index_t n, index_t c) const {
     return static_cast<std::size_t>(base_ + b * strides_.batch + n * strides_.length +
                                     c * strides_.channels);
   }
@@ -138,7 +142,7 @@ class strided_tensor {
   strides3 strides_;
   index_t base_;
   std::vector<T> buffer_;
-  std::vector<char> owned_;  // faster than std::vector<bool>
+  std::vector<char> is_element_;  // faster than std::vector<bool>
 };
 
 // Strides of a tensor with axes (0 batch, 1 length, 2 channels) in `order`, slowest first, and
@@ -146,11 +150,11 @@ class strided_tensor {
 inline strides3 strides_in_order(extents3 e, std::array<int, 3> order, index_t padding = 0) {
   index_t const extent[3] = {e.batch, e.length, e.channels};
   index_t stride[3] = {};
-  index_t step = 1 + (padding > 0 ? 1 : 0);
+  index_t next_stride = 1 + (padding > 0 ? 1 : 0);
   for (int i = 2; i >= 0; --i) {
     auto const axis = static_cast<std::size_t>(order[static_cast<std::size_t>(i)]);
-    stride[axis] = step;
-    step = step * std::max<index_t>(extent[axis], 1) + padding;
+    stride[axis] = next_stride;
+    next_stride = next_stride * std::max<index_t>(extent[axis], 1) + padding;
   }
   return {stride[0], stride[1], stride[2]};
 }
@@ -161,25 +165,26 @@ class guarded_workspace {
  public:
   explicit guarded_workspace(std::size_t bytes, std::size_t misalignment = 1,
                              unsigned char fill = 0xff)
-      : bytes_(bytes), memory_(bytes + 4 * line) {
+      : bytes_(bytes), memory_(bytes + 4 * cache_line) {
     auto const address = reinterpret_cast<std::uintptr_t>(memory_.data());
-    begin_ = line + (line - address % line) % line + misalignment % line;
-    std::memset(memory_.data(), zone, memory_.size());
+    begin_ =
+        cache_line + (cache_line - address % cache_line) % cache_line + misalignment % cache_line;
+    std::memset(memory_.data(), red_zone_byte, memory_.size());
     std::memset(memory_.data() + begin_, fill, bytes_);
   }
 
   slicesort::workspace get() { return {memory_.data() + begin_, bytes_}; }
   bool red_zones_intact() const {
-    auto const clean = [this](std::size_t from, std::size_t to) {
+    auto const is_intact = [this](std::size_t from, std::size_t to) {
       return std::all_of(memory_.data() + from, memory_.data() + to,
-                         [](unsigned char byte) { return byte == zone; });
+                         [](unsigned char byte) { return byte == red_zone_byte; });
     };
-    return clean(0, begin_) && clean(begin_ + bytes_, memory_.size());
+    return is_intact(0, begin_) && is_intact(begin_ + bytes_, memory_.size());
   }
 
  private:
-  static constexpr std::size_t line = 64;
-  static constexpr unsigned char zone = 0x5a;
+  static constexpr std::size_t cache_line = 64;
+  static constexpr unsigned char red_zone_byte = 0x5a;
 
   std::size_t bytes_;
   std::size_t begin_;

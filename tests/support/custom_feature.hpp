@@ -24,7 +24,7 @@ struct custom_feature {
   // relu: max(x, 0) + eps. positional: [a x, (1 - a) x^2, eps] with a = (i + 1) / (2 L).
   template <class A>
   SLICESORT_HD void map(slicesort::feature_row row, A const* x, A* phi) const {
-    A const a = share<A>(row);
+    A const a = position_fraction<A>(row);
     for (slicesort::index_t c = 0; c < row.channels; ++c) {
       if (kind == custom_feature_kind::relu) {
         phi[c] = (x[c] > A(0) ? x[c] : A(0)) + static_cast<A>(eps);
@@ -37,7 +37,7 @@ struct custom_feature {
   }
   template <class A>
   SLICESORT_HD void backward(slicesort::feature_row row, A const* x, A const* dphi, A* dx) const {
-    A const a = share<A>(row);
+    A const a = position_fraction<A>(row);
     for (slicesort::index_t c = 0; c < row.channels; ++c)
       dx[c] = kind == custom_feature_kind::positional
                   ? a * dphi[c] + 2 * (1 - a) * x[c] * dphi[row.channels + c]
@@ -51,7 +51,7 @@ struct custom_feature {
 
  private:
   template <class A>
-  SLICESORT_HD static A share(slicesort::feature_row row) {
+  SLICESORT_HD static A position_fraction(slicesort::feature_row row) {
     return static_cast<A>(row.index + 1) / static_cast<A>(2 * row.length);
   }
 };

@@ -13,14 +13,14 @@ namespace support {
 
 namespace ss = slicesort;
 
-inline bool says(std::string const& message, char const* part) {
-  return message.find(part) != std::string::npos;
+inline bool says(std::string const& message, char const* text) {
+  return message.find(text) != std::string::npos;
 }
 
 enum class thrown { nothing, argument, workspace };
 
 template <class F>
-std::pair<thrown, std::string> outcome_of(F const& call) {
+std::pair<thrown, std::string> run_and_catch(F const& call) {
   try {
     call();
   } catch (ss::invalid_argument const& e) {
@@ -31,15 +31,15 @@ std::pair<thrown, std::string> outcome_of(F const& call) {
   return {thrown::nothing, ""};
 }
 
-// Message of a rejected call; "" if it is accepted.
+// Returns the message of a rejected call; "" if it is accepted.
 template <class F>
 std::string error_message(F const& call) {
-  return outcome_of(call).second;
+  return run_and_catch(call).second;
 }
-// Message of a call, which must agree with the `status` of its dry run.
+// Returns the message of a call, and checks that it agrees with the `status` of its dry run.
 template <class F>
 std::string error_message(ss::status const& status, F const& call) {
-  auto const [exception, message] = outcome_of(call);
+  auto const [exception, message] = run_and_catch(call);
   CHECK(message == status.message);
   CHECK((status.kind == ss::error_kind::workspace) == (exception == thrown::workspace));
   CHECK((status.kind == ss::error_kind::argument) == (exception == thrown::argument));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors for exec::host_on with various orders of the threads.
+// Executors for exec::host_on that run the threads in various orders.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct test_executor {
       case schedule::backwards:
         for (unsigned i = n; i > 0; --i) f(i - 1);
         break;
-      case schedule::scattered:  // odd numbers, then even ones backwards
+      case schedule::scattered:  // odd indices, then even ones backwards
         for (unsigned i = 1; i < n; i += 2) f(i);
         for (unsigned i = (n + 1) / 2; i > 0; --i) f(2 * (i - 1));
         break;

@@ -29,8 +29,8 @@ constexpr slicesort::element_kind kind_of() {
                                       : kind::bf16;
 }
 template <class T>
-double as_double(T number) {
-  return static_cast<double>(static_cast<slicesort::detail::accumulator_t<T>>(number));
+double as_double(T value) {
+  return static_cast<double>(static_cast<slicesort::detail::accumulator_t<T>>(value));
 }
 
 // Contiguous axis of a matrix, with or without gaps (`apart`) along the other.
@@ -58,11 +58,11 @@ struct matrices {
     for (T& element : memory) element = from_double<T>(random.normal());
     operand.data = memory.data();
   }
-  std::size_t place(index_t m, index_t r, index_t c) const {
+  std::size_t offset_of(index_t m, index_t r, index_t c) const {
     return static_cast<std::size_t>(m * operand.matrix_stride + r * operand.row_stride +
                                     c * operand.column_stride);
   }
-  T& operator()(index_t m, index_t r, index_t c) { return memory[place(m, r, c)]; }
+  T& operator()(index_t m, index_t r, index_t c) { return memory[offset_of(m, r, c)]; }
 };
 
 // Returns true if `gemm` computes two products, and checks all elements; otherwise checks that it
@@ -73,21 +73,21 @@ bool multiplies(Gemm const& gemm, index_t rows, index_t columns, index_t depth,
                 double alpha, double beta) {
   matrices<T> a(rows, depth, 2, a_layout, 1), b(depth, columns, 2, b_layout, 2);
   matrices<C> c(rows, columns, 2, c_layout, 3);
-  double const unit = std::ldexp(1.0, -format_of<C>().fraction_bits);
+  double const ulp = std::ldexp(1.0, -format_of<C>().fraction_bits);
   std::vector<double> expected, bound(c.memory.size());
   for (C element : c.memory) expected.push_back(as_double(element));
   for (index_t m = 0; m < 2; ++m)
     for (index_t i = 0; i < rows; ++i)
       for (index_t j = 0; j < columns; ++j) {
-        double sum = 0, size = 0;
+        double sum = 0, magnitude = 0;
         for (index_t k = 0; k < depth; ++k) {
           double const product = as_double(a(m, i, k)) * as_double(b(m, k, j));
-          sum += product, size += std::abs(product);
+          sum += product, magnitude += std::abs(product);
         }
-        std::size_t const n = c.place(m, i, j);
-        double const before = beta > 0 ? beta * expected[n] : 0.0;
-        expected[n] = alpha * sum + before;
-        bound[n] = (alpha * size + std::abs(before)) * unit * static_cast<double>(depth + 4);
+        std::size_t const n = c.offset_of(m, i, j);
+        double const scaled_c = beta > 0 ? beta * expected[n] : 0.0;
+        expected[n] = alpha * sum + scaled_c;
+        bound[n] = (alpha * magnitude + std::abs(scaled_c)) * ulp * static_cast<double>(depth + 4);
         if (beta <= 0) c.memory[n] = from_double<C>(1e4);  // not read
       }
   auto const untouched = c.memory;
@@ -97,10 +97,10 @@ bool multiplies(Gemm const& gemm, index_t rows, index_t columns, index_t depth,
     CHECK(same_bits(c.memory, untouched));
     return false;
   }
-  int wrong = 0;
+  int error_count = 0;
   for (std::size_t i = 0; i < expected.size(); ++i)
-    if (!(std::abs(as_double(c.memory[i]) - expected[i]) <= bound[i])) ++wrong;
-  CHECK(wrong == 0);
+    if (!(std::abs(as_double(c.memory[i]) - expected[i]) <= bound[i])) ++error_count;
+  CHECK(error_count == 0);
   return true;
 }
 

@@ -22,7 +22,7 @@ class random_stream {
 
   static constexpr std::uint64_t mix(std::uint64_t z) { return slicesort::detail::mix64(z); }
   std::uint64_t bits() { return slicesort::detail::counter_hash64(seed_, counter_++); }
-  // A number in [0, n), n > 0, with a negligible bias.
+  // Returns an integer in [0, n), n > 0, with a negligible bias.
   std::uint64_t below(std::uint64_t n) { return bits() % n; }
   double unit() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
   double normal() {  // sum of twelve uniform numbers: portable, unlike std::normal_distribution
@@ -36,15 +36,15 @@ class random_stream {
   std::uint64_t counter_ = 0;
 };
 
-// Number `position` of the SplitMix64 sequence that starts from `seed`.
+// Returns number `position` of the SplitMix64 sequence that starts from `seed`.
 constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t position) {
   return random_stream::mix(seed + (position + 1) * 0x9e3779b97f4a7c15u);
 }
-// A number in [0, 1) with 53 bits.
+// Returns a number in [0, 1) with 53 bits.
 inline double random_uniform(std::uint64_t seed, std::uint64_t position) {
   return static_cast<double>(random_bits(seed, position) >> 11) * 0x1p-53;
 }
-// Two standard normal numbers by Box-Muller, from positions 2 pair and 2 pair + 1.
+// Two standard normal numbers by Box-Muller, from positions 2 * pair and 2 * pair + 1.
 struct normal_pair {
   double even, odd;
 };
@@ -211,10 +211,10 @@ std::vector<T> make_column(input_kind kind, std::size_t n, std::uint64_t seed) {
       column = distinct<T>(n, random);
       std::size_t const copies = kind == input_kind::one_pair ? 1 : 2 + n / 50;
       for (std::size_t i = 0; n > 1 && i < copies; ++i) {
-        std::size_t const a = random.below(n);
-        T const value = column[a];
+        std::size_t const row = random.below(n);
+        T const value = column[row];
         if (random.below(2) == 0)
-          column[(a + 1) % n] = value;
+          column[(row + 1) % n] = value;
         else
           random_row() = value;
         if (kind == input_kind::rare_pairs && random.below(3) == 0) random_row() = value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers decoded from their bits, independently of the library's order and conversions, for the
-// oracles. Never stores an infinity, NaN or denormal in a floating type, so -ffast-math has no
-// effect.
+// Elements decoded from their bits, independently of the library's order and conversions, for the
+// reference implementations. Never stores an infinity, NaN or denormal in a floating type, so
+// -ffast-math has no effect.
 #pragma once
 
 #include <slicesort/dtype.hpp>
@@ -103,13 +103,13 @@ struct number {
 
 // 2^exponent, from a table for speed.
 inline long double power_of_two(int exponent) {
-  constexpr int least = -1100;
+  constexpr int min_exponent = -1100;
   static std::vector<long double> const powers = [] {
     std::vector<long double> table;
-    for (int e = least; e <= 1100; ++e) table.push_back(std::ldexp(1.0L, e));
+    for (int e = min_exponent; e <= 1100; ++e) table.push_back(std::ldexp(1.0L, e));
     return table;
   }();
-  return powers[static_cast<std::size_t>(exponent - least)];
+  return powers[static_cast<std::size_t>(exponent - min_exponent)];
 }
 
 template <class T>
@@ -132,7 +132,7 @@ number decode(T const& element) {
   return decode_bits<T>(bits_of(element));
 }
 
-// Replaces every NaN by the one that operators store.
+// Returns the element, or the NaN that operators store instead of any NaN.
 template <class T>
 T with_canonical_nan(T const& element) {
   constexpr number_format f = format_of<T>();
@@ -166,9 +166,11 @@ std::uint64_t nearest_bits(long double value) {
     std::uint64_t const middle = low + (high - low) / 2;
     (value_of(middle) <= magnitude ? low : high) = middle;
   }
-  long double const below = magnitude - value_of(low), above = value_of(high) - magnitude;
-  bool const take_high = above < below || (above == below && (high & 1) == 0);
-  return sign | (take_high ? high : low);
+  long double const distance_below = magnitude - value_of(low),
+                    distance_above = value_of(high) - magnitude;
+  bool const round_up =
+      distance_above < distance_below || (distance_above == distance_below && (high & 1) == 0);
+  return sign | (round_up ? high : low);
 }
 
 }  // namespace support

@@ -16,7 +16,7 @@ namespace support {
 template <class T>
 class on_line {
  public:
-  on_line(extents3 e, strides3 s, std::size_t offset = 0) : storage_(bytes(e, s), pattern) {
+  on_line(extents3 e, strides3 s, std::size_t offset = 0) : storage_(buffer_bytes(e, s), pattern) {
     auto const address = reinterpret_cast<std::uintptr_t>(storage_.data());
     auto* const first = storage_.data() + 64 + (64 - address % 64) + offset * sizeof(T);
     view_ = {reinterpret_cast<T*>(first), e, s};
@@ -38,7 +38,7 @@ class on_line {
     return t;
   }
   // Overwrites the elements with the pattern and checks the whole buffer.
-  bool gaps_untouched() {
+  bool padding_intact() {
     T untouched;
     std::memset(static_cast<void*>(&untouched), pattern, sizeof(T));
     for_each_position(view_.extents(),
@@ -49,7 +49,7 @@ class on_line {
 
  private:
   static constexpr unsigned char pattern = 0xa5;
-  static std::size_t bytes(extents3 e, strides3 s) {
+  static std::size_t buffer_bytes(extents3 e, strides3 s) {
     index_t const span =
         (e.batch - 1) * s.batch + (e.length - 1) * s.length + (e.channels - 1) * s.channels + 1;
     return static_cast<std::size_t>(span + 64) * sizeof(T) + 256;

@@ -43,13 +43,13 @@ struct pattern_mask {
     if (kind == mask_kind::causal_strided)
       return mask::both{mask::causal{a}, mask::strided{b}}.allows(query, key);
     if (kind != mask_kind::irregular) return true;
-    auto const mixed = static_cast<std::uint64_t>(query * 131 + key) * 0x9e3779b97f4a7c15u;
-    return (mixed >> 40) % 3 != 0;
+    auto const hash = static_cast<std::uint64_t>(query * 131 + key) * 0x9e3779b97f4a7c15u;
+    return (hash >> 40) % 3 != 0;
   }
   char const* validate(slicesort::index_t) const { return nullptr; }
 };
 
-// Masks with ranges only, selected at run time: kernels test no single keys.
+// Masks with ranges only, selected at run time: kernels do not test single keys.
 struct range_mask {
   mask_kind kind = mask_kind::full;
   slicesort::index_t a = 0, b = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of test data, and a problem with a known answer.
+// Tensors of test data, and a problem with its expected results.
 #pragma once
 
 #include "buffers.hpp"
@@ -29,11 +29,12 @@ tensor<T> tensor_of_columns(extents3 e, Make const& make) {
       t.set_column(b, c, make(static_cast<std::uint64_t>(b * e.channels + c)));
   return t;
 }
-// Returns a tensor whose columns have the first `kinds` kinds of input.
+// Returns a tensor whose columns have the first `kind_count` kinds of input.
 template <class T>
-tensor<T> mixed_tensor(extents3 e, int kinds, std::uint64_t seed) {
+tensor<T> mixed_tensor(extents3 e, int kind_count, std::uint64_t seed) {
   return tensor_of_columns<T>(e, [=](std::uint64_t column) {
-    auto const kind = static_cast<input_kind>((column + seed) % static_cast<std::uint64_t>(kinds));
+    auto const kind =
+        static_cast<input_kind>((column + seed) % static_cast<std::uint64_t>(kind_count));
     return make_column<T>(kind, static_cast<std::size_t>(e.length), seed + 7919 * column);
   });
 }
@@ -57,17 +58,17 @@ std::vector<T> elements_of(std::vector<double> const& values) {
 template <class T>
 struct variant_problem {
   tensor<T> x, dy;
-  std::vector<index_t> lengths;  // empty: none given
-  tensor<T> y, dx;               // the answer
+  std::vector<index_t> lengths;  // empty if the call has none
+  tensor<T> y, dx;               // expected results
 
   index_t rows(index_t b) const {
     return lengths.empty() ? x.extents().length : lengths[static_cast<std::size_t>(b)];
   }
   // Hash of the problem, to select a backend.
-  std::uint64_t number() const {
-    std::uint64_t n = random_stream::mix(sizeof(T)) + lengths.size();
-    for (T const& element : x.elements()) n = random_stream::mix(n ^ bits_of(element));
-    return n;
+  std::uint64_t backend_seed() const {
+    std::uint64_t hash = random_stream::mix(sizeof(T)) + lengths.size();
+    for (T const& element : x.elements()) hash = random_stream::mix(hash ^ bits_of(element));
+    return hash;
   }
 };
 

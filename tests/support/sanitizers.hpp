@@ -37,7 +37,7 @@ namespace support {
 #if SLICESORT_TEST_ASAN
 // Guards poisoning: AddressSanitizer aborts if two threads poison the same eight bytes at once. The
 // lock does not affect ThreadSanitizer, which is never combined with it.
-inline std::mutex& poisoning() {
+inline std::mutex& poison_mutex() {
   static std::mutex mutex;
   return mutex;
 }
@@ -45,18 +45,18 @@ inline std::mutex& poisoning() {
 
 inline void poison([[maybe_unused]] void const* memory, [[maybe_unused]] std::size_t bytes) {
 #if SLICESORT_TEST_ASAN
-  std::lock_guard<std::mutex> const alone(poisoning());
+  std::lock_guard<std::mutex> const lock(poison_mutex());
   __asan_poison_memory_region(memory, bytes);
 #endif
 }
 inline void unpoison([[maybe_unused]] void const* memory, [[maybe_unused]] std::size_t bytes) {
 #if SLICESORT_TEST_ASAN
-  std::lock_guard<std::mutex> const alone(poisoning());
+  std::lock_guard<std::mutex> const lock(poison_mutex());
   __asan_unpoison_memory_region(memory, bytes);
 #endif
 }
 
-// Announce a switch of stacks: before it on the old one, after it on the new one.
+// Announce a switch of stacks: start_switch on the old stack, finish_switch on the new one.
 inline void start_switch([[maybe_unused]] void** fake, [[maybe_unused]] void const* stack,
                          [[maybe_unused]] std::size_t bytes) {
 #if SLICESORT_TEST_ASAN

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse masks selected at run time, so that attention is compiled once for all: blocks by a hash,
-// or stripes of single keys, optionally per head and causal. `meets` and `covers` are exact, or as
-// conservative as the protocol allows.
+// Sparse masks selected at run time, so that attention is compiled once for all: blocks selected by
+// a hash, or stripes of single keys, optionally per head and causal. `meets` and `covers` are
+// exact, or as conservative as the protocol allows.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -20,8 +20,8 @@ struct sparse_mask {
 
   sparse_kind kind = sparse_kind::blocks;
   index_t size = 1;
-  // blocks: one of `number` blocks is visible. stripes: the last `number` keys of each stripe are
-  // visible to all queries.
+  // blocks: about one in `number` blocks is visible. stripes: the last `number` keys of each stripe
+  // are visible to all queries.
   index_t number = 4;
   bool by_head = false, causal = false, lazy_meets = false, lazy_covers = false;
   index_t head = 0;
@@ -35,33 +35,34 @@ struct sparse_mask {
     return {0, causal ? query + 1 + ahead() : keys};
   }
   SLICESORT_HD bool allows(index_t query, index_t key) const {
-    return kind == sparse_kind::blocks ? block(query / size, key / size) : stripe(query, key);
+    return kind == sparse_kind::blocks ? is_visible_block(query / size, key / size)
+                                       : is_visible_in_stripe(query, key);
   }
-  SLICESORT_HD bool meets(index_t q, index_t last_q, index_t k, index_t last_k) const {
+  SLICESORT_HD bool meets(index_t q, index_t q_end, index_t k, index_t k_end) const {
     if (lazy_meets) return true;
-    if (causal && k >= last_q + ahead()) return false;
+    if (causal && k >= q_end + ahead()) return false;
     if (kind == sparse_kind::stripes) {
-      if (q / size <= (last_k - 1) / size && k / size <= (last_q - 1) / size) return true;
-      for (; k < last_k; ++k)
-        if (at_end(k)) return true;
+      if (q / size <= (k_end - 1) / size && k / size <= (q_end - 1) / size) return true;
+      for (; k < k_end; ++k)
+        if (is_stripe_end(k)) return true;
       return false;
     }
-    for (index_t i = q / size; i <= (last_q - 1) / size; ++i)
-      for (index_t j = k / size; j <= (last_k - 1) / size; ++j)
-        if (block(i, j)) return true;
+    for (index_t i = q / size; i <= (q_end - 1) / size; ++i)
+      for (index_t j = k / size; j <= (k_end - 1) / size; ++j)
+        if (is_visible_block(i, j)) return true;
     return false;
   }
-  SLICESORT_HD bool covers(index_t q, index_t last_q, index_t k, index_t last_k) const {
-    if (lazy_covers || (causal && last_k - 1 > q + ahead())) return false;
+  SLICESORT_HD bool covers(index_t q, index_t q_end, index_t k, index_t k_end) const {
+    if (lazy_covers || (causal && k_end - 1 > q + ahead())) return false;
     if (kind == sparse_kind::stripes) {
-      bool const same = q / size == (last_q - 1) / size;
-      for (; k < last_k; ++k)
-        if (!at_end(k) && !(same && k / size == q / size)) return false;
+      bool const is_one_stripe = q / size == (q_end - 1) / size;
+      for (; k < k_end; ++k)
+        if (!is_stripe_end(k) && !(is_one_stripe && k / size == q / size)) return false;
       return true;
     }
-    for (index_t i = q / size; i <= (last_q - 1) / size; ++i)
-      for (index_t j = k / size; j <= (last_k - 1) / size; ++j)
-        if (!block(i, j)) return false;
+    for (index_t i = q / size; i <= (q_end - 1) / size; ++i)
+      for (index_t j = k / size; j <= (k_end - 1) / size; ++j)
+        if (!is_visible_block(i, j)) return false;
     return true;
   }
 
@@ -76,14 +77,16 @@ struct sparse_mask {
   SLICESORT_HD index_t ahead() const { return 7 * head; }
 
  private:
-  SLICESORT_HD bool block(index_t i, index_t j) const {
-    auto const mixed =
+  SLICESORT_HD bool is_visible_block(index_t i, index_t j) const {
+    auto const hash =
         static_cast<std::uint64_t>((head * 1009 + i) * 4099 + j + 1) * 0x9e3779b97f4a7c15u;
-    return static_cast<index_t>(mixed >> 40) % number == 0;
+    return static_cast<index_t>(hash >> 40) % number == 0;
   }
-  SLICESORT_HD bool at_end(index_t key) const { return (key + head) % size >= size - number; }
-  SLICESORT_HD bool stripe(index_t query, index_t key) const {
-    return query / size == key / size || at_end(key);
+  SLICESORT_HD bool is_stripe_end(index_t key) const {
+    return (key + head) % size >= size - number;
+  }
+  SLICESORT_HD bool is_visible_in_stripe(index_t query, index_t key) const {
+    return query / size == key / size || is_stripe_end(key);
   }
 };
 

@@ -55,43 +55,43 @@ class strided_memory {
     index_t span = 0;
     if (!e.empty()) {
       auto const [first, second, length, channels] = axes_array(e);
-      span = 1 + place(first - 1, second - 1, length - 1, channels - 1);
+      span = 1 + offset_of(first - 1, second - 1, length - 1, channels - 1);
     }
     buffer_.resize(static_cast<std::size_t>(base_ + span + red_zone));
     std::memset(static_cast<void*>(buffer_.data()), pattern, buffer_.size() * sizeof(T));
-    owned_.resize(buffer_.size());
-    for_each_place([&](std::size_t, std::size_t place) { owned_[place] = 1; });
+    is_element_.resize(buffer_.size());
+    for_each_offset([&](std::size_t, std::size_t offset) { is_element_[offset] = 1; });
   }
   strided_memory(extents_type e, std::vector<T> const& contents, strides_type s, index_t shift = 0)
       : strided_memory(e, s, shift) {
-    for_each_place([&](std::size_t i, std::size_t place) { buffer_[place] = contents[i]; });
+    for_each_offset([&](std::size_t i, std::size_t offset) { buffer_[offset] = contents[i]; });
   }
 
   View<T> view() { return {buffer_.data() + base_, extents_, strides_}; }
   View<T const> view() const { return {buffer_.data() + base_, extents_, strides_}; }
   std::vector<T> contents() const {
     std::vector<T> result(static_cast<std::size_t>(extents_.size()));
-    for_each_place([&](std::size_t i, std::size_t place) { result[i] = buffer_[place]; });
+    for_each_offset([&](std::size_t i, std::size_t offset) { result[i] = buffer_[offset]; });
     return result;
   }
-  bool gaps_untouched() const {
+  bool padding_intact() const {
     T untouched;
     std::memset(static_cast<void*>(&untouched), pattern, sizeof(T));
     for (std::size_t i = 0; i < buffer_.size(); ++i)
-      if (!owned_[i] && !same_bits(buffer_[i], untouched)) return false;
+      if (!is_element_[i] && !same_bits(buffer_[i], untouched)) return false;
     return true;
   }
 
  private:
-  index_t place(index_t i, index_t j, index_t n, index_t c) const {
+  index_t offset_of(index_t i, index_t j, index_t n, index_t c) const {
     auto const [outer, inner, row, column] = axes_array(strides_);
     return i * outer + j * inner + n * row + c * column;
   }
   template <class F>
-  void for_each_place(F const& f) const {
-    std::size_t number = 0;
+  void for_each_offset(F const& f) const {
+    std::size_t index = 0;
     for_each_position(extents_, [&](index_t i, index_t j, index_t n, index_t c) {
-      f(number++, static_cast<std::size_t>(base_ + place(i, j, n, c)));
+      f(index++, static_cast<std::size_t>(base_ + offset_of(i, j, n, c)));
     });
   }
 
@@ -99,23 +99,23 @@ class strided_memory {
   strides_type strides_;
   index_t base_;
   std::vector<T> buffer_;
-  std::vector<char> owned_;  // faster than std::vector<bool>
+  std::vector<char> is_element_;  // faster than std::vector<bool>
 };
 template <class T>
 using strided_stack = strided_memory<T, tensor_stack>;
 template <class T>
 using strided_heads = strided_memory<T, tensor4>;
 
-// Strides of axes, numbered from the first, in `order`, slowest first.
+// Returns strides of the axes in `order`, slowest first. Axes are numbered from the first.
 template <class Extents, class Strides = decltype(row_major(Extents()))>
 Strides strides_in_order(Extents e, std::array<int, 4> order, index_t padding = 0) {
   std::array<index_t, 4> const extent = axes_array(e);
   std::array<index_t, 4> stride{};
-  index_t step = 1 + (padding > 0 ? 1 : 0);
+  index_t next_stride = 1 + (padding > 0 ? 1 : 0);
   for (int i = 3; i >= 0; --i) {
     auto const axis = static_cast<std::size_t>(order[static_cast<std::size_t>(i)]);
-    stride[axis] = step;
-    step = step * std::max<index_t>(extent[axis], 1) + padding;
+    stride[axis] = next_stride;
+    next_stride = next_stride * std::max<index_t>(extent[axis], 1) + padding;
   }
   return {stride[0], stride[1], stride[2], stride[3]};
 }

@@ -28,7 +28,7 @@ class convolution_job final : public backend_job<host_backend> {
         output_(x_->values.size()) {
     for (std::size_t i = 0; i < weights_.size(); ++i)
       weights_[i] = from_double<T>(random_uniform(input_seed + 7, i) - 0.5);
-    this->allocate(op_.workspace_bytes<T>(this->exec(), params.extents));
+    this->allocate_scratch(op_.workspace_bytes<T>(this->exec(), params.extents));
     bool const with_weights = params.direction == "backward";
     this->traffic_bytes = output_.bytes() * (with_weights ? 3 : 2);
     this->flops =
@@ -52,7 +52,8 @@ class convolution_job final : public backend_job<host_backend> {
 
   double max_error() override {
     double error = 0;
-    for (std::size_t const column : x_->verified) error = std::max(error, column_error(column));
+    for (std::size_t const column : x_->verified_columns)
+      error = std::max(error, column_error(column));
     return error;
   }
 
@@ -72,10 +73,10 @@ class convolution_job final : public backend_job<host_backend> {
         ss::index_t const row = backward ? n + op_.shift() - k : n + k - op_.shift();
         if (row >= 0 && row < e.length)
           expected += tracked_sum::exact(input[static_cast<std::size_t>(row)]) *
-                      decoded(weights_[static_cast<std::size_t>(k * e.channels) + channel]);
+                      to_double(weights_[static_cast<std::size_t>(k * e.channels) + channel]);
       }
-      auto const position = x_->start(column) + static_cast<std::size_t>(n * e.channels);
-      error = larger_error(error, expected.error_of(decoded(output_[position])));
+      auto const position = x_->column_offset(column) + static_cast<std::size_t>(n * e.channels);
+      error = larger_error(error, expected.error_of(to_double(output_[position])));
     }
     return this->params_.direction == "backward" ? larger_error(error, weights_error(channel))
                                                  : error;
@@ -96,7 +97,7 @@ class convolution_job final : public backend_job<host_backend> {
         }
       }
       error = larger_error(
-          error, expected.error_of(decoded(
+          error, expected.error_of(to_double(
                      weight_gradients_[static_cast<std::size_t>(k * e.channels) + channel])));
     }
     return error;

@@ -147,7 +147,7 @@ std::string missing_requirement() { return {}; }
 bool uses_manual_time() { return false; }
 
 // False if the CPU lacks the instruction set that the case forces.
-bool supports(case_params const& params) { return ss::detail::isa_available(params.isa); }
+bool supports(case_params const& params) { return ss::detail::is_isa_available(params.isa); }
 
 double time_job(benchmark::State& state, case_params const&, job& work) {
   if (state.max_iterations > 1) work.run();  // warm-up; a long call needs none

@@ -138,7 +138,7 @@ void describe_machine() {
   }
   benchmark::AddCustomContext("cpu", processor_name());
   benchmark::AddCustomContext("instruction_set",
-                              ss::detail::isa_name(ss::detail::chosen_isa(ss::isa::best)));
+                              ss::detail::isa_name(ss::detail::resolve_isa(ss::isa::best)));
 #if defined(__clang__)
   benchmark::AddCustomContext("compiler", "clang " __clang_version__);
 #elif defined(__GNUC__)

@@ -16,7 +16,7 @@ namespace slicesort {
 inline namespace SLICESORT_BUILD {
 namespace detail {
 
-#define SLICESORT_TARGET_TEXT "driver/host/mix_baseline.inl"
+#define SLICESORT_TARGET_INCLUDE "driver/host/mix_baseline.inl"
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

@@ -93,7 +93,7 @@ struct context {
   matrix<T> keep_rows(matrix<T const> x, index_t columns) {
     return rows_like(x, keep(x.rows * columns), columns);
   }
-  matrix<T> scratch_rows(matrix<T const> x, index_t columns) {
+  matrix<T> row_numbers_view(matrix<T const> x, index_t columns) {
     return rows_like(x, scratch(x.rows * columns), columns);
   }
 

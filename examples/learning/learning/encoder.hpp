@@ -117,9 +117,9 @@ class encoder final : public model<typename Mixer::element> {
     tensor3<T> dx = c.scratch(e), dy_layer = c.scratch(e);
     c.embedding_gradient = c.scratch(e);
     fill<T>(c, T(0), flat(c.embedding_gradient));
-    matrix<T> const dpooled = c.scratch_rows(pooled_, pooled_.columns);
+    matrix<T> const dpooled = c.row_numbers_view(pooled_, pooled_.columns);
     if (before_head_) {
-      matrix<T> const dhidden = c.scratch_rows(slope_, slope_.columns);
+      matrix<T> const dhidden = c.row_numbers_view(slope_, slope_.columns);
       head_->backward(c, hidden_, dy, dhidden);
       multiply_elements<T>(c, dhidden, slope_, dhidden);
       before_head_->backward(c, pooled_, dhidden, dpooled);

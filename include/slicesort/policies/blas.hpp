@@ -20,7 +20,7 @@ struct cblas {
   static constexpr bool host_memory = true;
 
   SLICESORT_ABI_TAG bool multiply(CUstream_st*, gemm_call const& call) const {
-    if (call.a.kind != call.c.kind || call.b.kind != call.c.kind || !detail::fits_blas(call.depth))
+    if (call.a.kind != call.c.kind || call.b.kind != call.c.kind || !detail::fits_int32(call.depth))
       return false;
     if (call.c.kind == element_kind::f32) return multiply_batch<float>(call, cblas_sgemm);
     if (call.c.kind == element_kind::f64) return multiply_batch<double>(call, cblas_dgemm);

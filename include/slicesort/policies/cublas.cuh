@@ -57,7 +57,7 @@ struct cublas {
     auto const a = detail::layout_of(call.a, call.rows, call.depth);
     auto const b = detail::layout_of(call.b, call.depth, call.columns);
     auto const c = detail::layout_of(call.c, call.rows, call.columns);
-    if (!a.fits || !b.fits || !c.fits || c.transposed || !detail::fits_blas(call.matrices))
+    if (!a.fits || !b.fits || !c.fits || c.transposed || !detail::fits_int32(call.matrices))
       return false;
     auto const operation = [](detail::gemm_layout const& m) {
       return m.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;

@@ -159,8 +159,8 @@ struct both {
   B b;
 
   SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
-    key_range const range_a = detail::range_of_keys(a, query, keys),
-                    range_b = detail::range_of_keys(b, query, keys);
+    key_range const range_a = detail::clamped_key_range(a, query, keys),
+                    range_b = detail::clamped_key_range(b, query, keys);
     return {range_a.first > range_b.first ? range_a.first : range_b.first,
             range_a.last < range_b.last ? range_a.last : range_b.last};
   }
@@ -206,15 +206,15 @@ struct either {
   B b;
 
   SLICESORT_HD_ABI_TAG constexpr key_range range(index_t query, index_t keys) const {
-    key_range const range_a = detail::range_of_keys(a, query, keys),
-                    range_b = detail::range_of_keys(b, query, keys);
+    key_range const range_a = detail::clamped_key_range(a, query, keys),
+                    range_b = detail::clamped_key_range(b, query, keys);
     if (range_a.first == range_a.last) return range_b;
     if (range_b.first == range_b.last) return range_a;
     return {range_a.first < range_b.first ? range_a.first : range_b.first,
             range_a.last > range_b.last ? range_a.last : range_b.last};
   }
   SLICESORT_HD_ABI_TAG constexpr bool allows(index_t query, index_t key) const {
-    return detail::looks_at(a, query, key) || detail::looks_at(b, query, key);
+    return detail::is_visible_pair(a, query, key) || detail::is_visible_pair(b, query, key);
   }
   SLICESORT_HD_ABI_TAG constexpr bool meets(index_t first_query, index_t last_query,
                                             index_t first_key, index_t last_key) const {
@@ -252,8 +252,8 @@ struct either {
   SLICESORT_ABI_TAG static constexpr bool are_ranges_clamped_at(M const& m, index_t keys) {
     for (index_t const fewer : {keys / 2, keys - 1})
       for (index_t const query : {index_t{0}, keys / 2, keys - 1})
-        if (keys > 0 && !are_equal(detail::range_of_keys(m, query, fewer),
-                                   clamp_range(detail::range_of_keys(m, query, keys), fewer)))
+        if (keys > 0 && !are_equal(detail::clamped_key_range(m, query, fewer),
+                                   clamp_range(detail::clamped_key_range(m, query, keys), fewer)))
           return false;
     return true;
   }

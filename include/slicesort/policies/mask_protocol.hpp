@@ -144,7 +144,7 @@ SLICESORT_HD constexpr bool covers_pairs(Mask const& mask, pair_range r) {
 
 // The mask's range within [0, keys); empty ranges are [0, 0).
 template <class Mask>
-SLICESORT_HD constexpr key_range range_of_keys(Mask const& mask, index_t query, index_t keys) {
+SLICESORT_HD constexpr key_range clamped_key_range(Mask const& mask, index_t query, index_t keys) {
   if constexpr (has_range<Mask>) {
     key_range const range = mask.range(query, keys);
     index_t const first = range.first > 0 ? range.first : 0;
@@ -165,7 +165,7 @@ SLICESORT_HD constexpr bool allows_key(Mask const& mask, index_t query, index_t 
 }
 // True if a query attends to a key, for a mask whose range does not depend on the number of keys.
 template <class Mask>
-SLICESORT_HD constexpr bool looks_at(Mask const& mask, index_t query, index_t key) {
+SLICESORT_HD constexpr bool is_visible_pair(Mask const& mask, index_t query, index_t key) {
   if constexpr (has_range<Mask>) {
     key_range const range = mask.range(query, key + 1);
     if (key < range.first || range.last <= key) return false;

@@ -14,7 +14,7 @@ SLICESORT_TYPES_BEGIN
 /// Properties of the device that a call runs on, as input of tuning.
 struct device_info {
   int architecture = 80;              ///< 10 * major + minor of the compute capability
-  int processors = 108;               ///< streaming multiprocessors
+  int sm_count = 108;                 ///< streaming multiprocessors
   std::size_t shared_bytes = 166912;  ///< maximum shared memory of a block
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// An algorithm of softmax_attention that is neither streaming nor materialized.
 // expect: slicesort: the algorithm must be streaming or materialized<Gemm>.
 #include <slicesort/slicesort.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A backward of softmax_attention whose saved output has another element type than its inputs.
 // expect: slicesort: input and output must have the same element type.
 #include <slicesort/slicesort.hpp>
 

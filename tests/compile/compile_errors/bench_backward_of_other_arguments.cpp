@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A benchmarked operator whose backward takes arguments in no supported order.
 // expect: slicesort::bench: backward must be backward(exec, dy, dx) or backward(exec, dy, x, y, dx)
 #include "../../../bench/include/slicesort/bench.hpp"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A benchmarked operator without a forward for the registered element type.
 // expect: slicesort::bench: the operator needs forward(exec, x, y) or forward(exec, q, k, v, y)
 #include "../../../bench/include/slicesort/bench.hpp"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A const output view of slicing_sort.
 // expect: slicesort: an output view must not be const.
 #include <slicesort/slicesort.hpp>
 

@@ -7,7 +7,7 @@
 
 namespace ss = slicesort;
 
-void f(ss::tensor3<float> x) {
+void sort(ss::tensor3<float> x) {
   ss::exec::host const exec;
   ss::slicing_sort<> const op;
 #ifdef VALID

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A CUDA execution policy in a file that a host compiler builds.
 // expect: slicesort: this operator has no implementation for this execution policy here. For exec::cuda include <slicesort/cuda.cuh> in a file that a CUDA compiler builds
 #include <slicesort/slicesort.hpp>
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// Gradients of different element types in a backward of slicing_sort.
 // expect: slicesort: input and output must have the same element type.
 #include <slicesort/slicesort.hpp>
 
 #ifdef VALID
-using other = float;
+using gradient = float;
 #else
-using other = double;
+using gradient = double;
 #endif
 
 void backward(slicesort::tensor3<float const> dy, slicesort::const_saved_permutation saved,
-              slicesort::tensor3<other> dx, slicesort::workspace scratch) {
+              slicesort::tensor3<gradient> dx, slicesort::workspace scratch) {
   slicesort::slicing_sort<>{}.backward(slicesort::exec::host{}, dy, saved, dx, scratch);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// An element type that no operator supports.
 // expect: slicesort: the element type must be float, double, slicesort::float16
 #include <slicesort/slicesort.hpp>
 

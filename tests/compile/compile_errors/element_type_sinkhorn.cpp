@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A 16-bit element type, which sinkhorn_csp does not support.
 // expect: slicesort: the element type of sinkhorn_csp must be float or double
 #include <slicesort/slicesort.hpp>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls without an execution policy, one per case.
 // cases: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn_csp sparse_mix
 // cases: softmax_attention backward backward_without_state backward_of_weights
 // cases: linear_attention merge_attention permute short_convolution braces_first workspace_bytes
-// cases: workspace_bytes_of_two
+// cases: workspace_bytes_of_attention
 // expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
 // exec::cuda.
 #include <slicesort/slicesort.hpp>
@@ -10,9 +11,9 @@
 #include <cstdint>
 
 #ifdef VALID
-#  define ON slicesort::exec::host{},
+#  define POLICY slicesort::exec::host{},
 #else
-#  define ON
+#  define POLICY
 #endif
 
 namespace ss = slicesort;
@@ -30,40 +31,40 @@ extern ss::softmax_attention<> attention;
 
 void call() {
 #if defined(CASE_slicing_sort)
-  sort.forward(ON x, y, {perm}, scratch);
+  sort.forward(POLICY x, y, {perm}, scratch);
 #elif defined(CASE_max_exchange)
-  ss::max_exchange{}.forward(ON x, y, perm);
+  ss::max_exchange{}.forward(POLICY x, y, perm);
 #elif defined(CASE_csp)
-  ss::csp<>{ss::group_size{2}}.forward(ON x, y, ss::no_saved, scratch);
+  ss::csp<>{ss::group_size{2}}.forward(POLICY x, y, ss::no_saved, scratch);
 #elif defined(CASE_multi_permutation)
-  ss::multi_permutation<>{3}.forward(ON x, weights, y, {perm}, scratch);
+  ss::multi_permutation<>{3}.forward(POLICY x, weights, y, {perm}, scratch);
 #elif defined(CASE_shuffle)
-  ss::shuffle<>{7}.forward(ON x, y, scratch);
+  ss::shuffle<>{7}.forward(POLICY x, y, scratch);
 #elif defined(CASE_sinkhorn_csp)
-  ss::sinkhorn_csp<>{ss::group_size{2}, {}}.forward(ON x, y, scratch);
+  ss::sinkhorn_csp<>{ss::group_size{2}, {}}.forward(POLICY x, y, scratch);
 #elif defined(CASE_sparse_mix)
-  ss::sparse_mix<>{}.forward(ON x, factors, y, ss::no_saved, scratch);
+  ss::sparse_mix<>{}.forward(POLICY x, factors, y, ss::no_saved, scratch);
 #elif defined(CASE_softmax_attention)
-  attention.forward(ON{w, w, w}, means, {means}, scratch);
+  attention.forward(POLICY{w, w, w}, means, {means}, scratch);
 #elif defined(CASE_linear_attention)
-  ss::linear_attention<>{}.forward(ON{w, w, w}, means, scratch);
+  ss::linear_attention<>{}.forward(POLICY{w, w, w}, means, scratch);
 #elif defined(CASE_merge_attention)
-  ss::merge_attention{}.forward(ON{{w, w}, {w, w}}, means, {means});
+  ss::merge_attention{}.forward(POLICY{{w, w}, {w, w}}, means, {means});
 #elif defined(CASE_backward)
-  sort.backward(ON x, {perm}, y, scratch);
+  sort.backward(POLICY x, {perm}, y, scratch);
 #elif defined(CASE_backward_without_state)
-  ss::sparse_mix<>{}.backward(ON x, factors, y, scratch);
+  ss::sparse_mix<>{}.backward(POLICY x, factors, y, scratch);
 #elif defined(CASE_backward_of_weights)
-  ss::multi_permutation<>{3}.backward(ON x, weights, perm, y, scratch);
+  ss::multi_permutation<>{3}.backward(POLICY x, weights, perm, y, scratch);
 #elif defined(CASE_permute)
-  ss::permute{}.forward(ON x, perm, y, scratch);
+  ss::permute{}.forward(POLICY x, perm, y, scratch);
 #elif defined(CASE_short_convolution)
-  ss::short_convolution::causal(4).forward(ON x, x, y, scratch);
+  ss::short_convolution::causal(4).forward(POLICY x, x, y, scratch);
 #elif defined(CASE_braces_first)
-  attention.forward(ON{w, w, w, {}}, means, ss::no_saved);
+  attention.forward(POLICY{w, w, w, {}}, means, ss::no_saved);
 #elif defined(CASE_workspace_bytes)
-  (void)sort.workspace_bytes<float>(ON x.extents());
-#elif defined(CASE_workspace_bytes_of_two)
-  (void)attention.workspace_bytes<float>(ON w.extents(), w.extents());
+  (void)sort.workspace_bytes<float>(POLICY x.extents());
+#elif defined(CASE_workspace_bytes_of_attention)
+  (void)attention.workspace_bytes<float>(POLICY w.extents(), w.extents());
 #endif
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls of forward without a saved state or no_saved, one per case.
 // cases: slicing_sort max_exchange csp multi_permutation sparse_mix softmax_attention
 // cases: with_workspace dry_run
 // expect: or slicesort::no_saved, workspace, options): an argument is missing, out of place or of

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A host policy with a user-defined Gemm that multiplies matrices in device memory.
 // expect: slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy
 #include <slicesort/slicesort.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A dry run whose status is discarded.
 // expect: {aka 'slicesort::v0::status'}, declared with attribute 'nodiscard'
 // flag: g++ -Werror=unused-result
 #include <slicesort/slicing_sort.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls of linear_attention with arguments in the wrong order, number, rank or type, one per case.
 // cases: forward dry_run backward backward_with_y rank_of_w type_of_w
 // expect: slicesort: these arguments do not fit
 #include <slicesort/slicesort.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A user-defined mask without range and allows.
 // expect: slicesort: a mask needs `key_range range(index_t query, index_t keys) const` or `bool allows(index_t query, index_t key) const`.
 #include <slicesort/slicesort.hpp>
 

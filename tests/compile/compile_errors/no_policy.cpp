@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A first argument that is not an execution policy.
 // expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
 // exec::cuda.
 #include <slicesort/slicesort.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A container as the input of slicing_sort, instead of a view.
 // expect: slicesort: this argument must be a view [batch, length, channels]
 #include <slicesort/slicesort.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A user-defined order policy without ascending.
 // expect: slicesort: an order policy needs `bool ascending(index_t channel, index_t channels)
 // const`.
 #include <slicesort/slicesort.hpp>

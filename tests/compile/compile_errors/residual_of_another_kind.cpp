@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A user-defined residual policy of sparse_mix, which has three built-in ones.
 // expect: slicesort: the residual must be residual::per_factor, none or initial.
 #include <slicesort/slicesort.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A user-defined topology without offset.
 // expect: slicesort: a topology needs `index_t offset(index_t link, index_t factor) const`.
 #include <slicesort/slicesort.hpp>
 

@@ -7,14 +7,14 @@
 
 namespace ss = slicesort;
 
-std::vector<float> load() { return {3, 1, 2, 0}; }
+std::vector<float> load_input() { return {3, 1, 2, 0}; }
 
-void f(ss::tensor3<float> y, ss::workspace scratch) {
+void sort(ss::tensor3<float> y, ss::workspace scratch) {
 #ifdef VALID
-  std::vector<float> const x = load();
+  std::vector<float> const x = load_input();
   ss::slicing_sort<>{}.forward(ss::exec::host{}, ss::view(x, {1, 4, 1}), y, ss::no_saved, scratch);
 #else
-  ss::slicing_sort<>{}.forward(ss::exec::host{}, ss::view(load(), {1, 4, 1}), y, ss::no_saved,
+  ss::slicing_sort<>{}.forward(ss::exec::host{}, ss::view(load_input(), {1, 4, 1}), y, ss::no_saved,
                                scratch);
 #endif
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Weights of sparse_mix of rank 2 instead of 4.
 // expect: slicesort: this argument must be a view [outer, batch, length, channels]
 #include <slicesort/slicesort.hpp>
 
@@ -6,7 +7,7 @@
 
 // A stand-in for std::mdspan.
 template <std::size_t Rank>
-struct span {
+struct mdspan_like {
   static constexpr std::size_t rank() { return Rank; }
   std::size_t extent(std::size_t) const { return 1; }
   std::size_t stride(std::size_t) const { return 1; }
@@ -14,9 +15,9 @@ struct span {
 };
 
 #ifdef VALID
-using weights = span<4>;
+using weights = mdspan_like<4>;
 #else
-using weights = span<2>;
+using weights = mdspan_like<2>;
 #endif
 
 void mix(slicesort::tensor3<float const> x, weights w, slicesort::tensor3<float> y,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A workspace size for an unsupported element type.
 // expect: slicesort: the element type must be float, double, slicesort::float16
 #include <slicesort/slicesort.hpp>
 

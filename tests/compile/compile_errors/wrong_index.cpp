@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Saved permutations of an unsupported index type, one per case.
 // cases: slicing_sort max_exchange csp multi_permutation backward signed without_braces
 // expect: slicesort: the saved state must be a view of std::uint16_t, std::int32_t or std::uint32_t
 // (of csp also std::uint8_t), not const where it is written.
@@ -9,16 +10,16 @@
 namespace ss = slicesort;
 
 #if defined(VALID)
-using row = std::uint32_t;
+using index_type = std::uint32_t;
 #elif defined(CASE_signed)
-using row = std::int16_t;
+using index_type = std::int16_t;
 #else
-using row = std::int64_t;
+using index_type = std::int64_t;
 #endif
 
 extern ss::tensor3<float const> x;
 extern ss::tensor3<float> y;
-extern ss::tensor3<row> perm;
+extern ss::tensor3<index_type> perm;
 extern ss::slicing_sort<> sort;
 
 void call() {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// An input of rank 2 instead of 3.
 // expect: slicesort: this argument must be a view [batch, length, channels]
 #include <slicesort/slicesort.hpp>
 
@@ -6,7 +7,7 @@
 
 // A stand-in for std::mdspan.
 template <std::size_t Rank>
-struct span {
+struct mdspan_like {
   static constexpr std::size_t rank() { return Rank; }
   std::size_t extent(std::size_t) const { return 1; }
   std::size_t stride(std::size_t) const { return 1; }
@@ -14,9 +15,9 @@ struct span {
 };
 
 #ifdef VALID
-using input = span<3>;
+using input = mdspan_like<3>;
 #else
-using input = span<2>;
+using input = mdspan_like<2>;
 #endif
 
 void sort(input x, slicesort::tensor3<float> y, slicesort::workspace scratch) {

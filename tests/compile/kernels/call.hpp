@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of the calls in this folder, which instantiate kernels. They are compiled, never run:
-// check_kernels.py reads the resources of the kernels from the compiler's messages.
+// Arguments of the calls in this folder, which instantiate kernels. The calls are compiled, but
+// never run: check_kernels.py reads the resources of the kernels from the compiler's messages.
 //
 // An order known at compile time is compiled for every element type. An order that depends on the
 // channel costs a kernel one more flag, so the largest of these kernels is compiled for float only.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls that instantiate the kernels of linear_attention.
 #include "call.hpp"
 
 namespace kernels {
@@ -11,11 +12,11 @@ void linear_attention(ss::exec::cuda exec, ss::linear_attention_inputs<T> in, ss
   op.forward(exec, in, y, scratch);
   op.backward(exec, y, in, grads, scratch);
 }
-#define USE(T)                                                                         \
+#define INSTANTIATE(T)                                                                 \
   template void linear_attention<T>(ss::exec::cuda, ss::linear_attention_inputs<T>,    \
                                     ss::tensor4<T>, ss::linear_attention_gradients<T>, \
                                     ss::workspace);
-FOR_EVERY_ELEMENT(USE)
-#undef USE
+FOR_EVERY_ELEMENT(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace kernels

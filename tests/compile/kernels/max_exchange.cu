@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls that instantiate the kernels of max_exchange.
 #include "call.hpp"
 
 namespace kernels {
 
 template <class T>
-void max_exchange(call<T> const& c, ss::saved_maximum maximum) {
+void max_exchange(call<T> const& args, ss::saved_maximum maximum) {
   ss::max_exchange const op{};
-  op.forward(c.exec, c.x, c.y, maximum, c.scratch, c.forward);
-  op.backward(c.exec, c.x, maximum, c.y, c.scratch, c.backward);
+  op.forward(args.exec, args.x, args.y, maximum, args.scratch, args.forward);
+  op.backward(args.exec, args.x, maximum, args.y, args.scratch, args.backward);
 }
-#define USE(T) template void max_exchange(call<T> const&, ss::saved_maximum);
-FOR_EVERY_ELEMENT(USE)
-#undef USE
+#define INSTANTIATE(T) template void max_exchange(call<T> const&, ss::saved_maximum);
+FOR_EVERY_ELEMENT(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace kernels

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls that instantiate the kernels of permute.
 #include "call.hpp"
 
 namespace kernels {
 
 template <class T>
-void permute(call<T> const& c) {
+void permute(call<T> const& args) {
   ss::permute const op;
-  op.forward(c.exec, c.x, c.saved, c.y, c.scratch, c.forward);
-  op.backward(c.exec, c.x, c.saved, c.y, c.scratch, c.backward);
+  op.forward(args.exec, args.x, args.saved, args.y, args.scratch, args.forward);
+  op.backward(args.exec, args.x, args.saved, args.y, args.scratch, args.backward);
 }
-#define USE(T) template void permute<T>(call<T> const&);
-FOR_EVERY_ELEMENT(USE)
-#undef USE
+#define INSTANTIATE(T) template void permute<T>(call<T> const&);
+FOR_EVERY_ELEMENT(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace kernels

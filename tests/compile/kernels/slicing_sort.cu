@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls that instantiate the kernels of slicing_sort.
 #include "call.hpp"
 
 namespace kernels {
 
 template <class Order, class T>
-void slicing_sort(call<T> const& c) {
+void slicing_sort(call<T> const& args) {
   ss::slicing_sort<Order> const op;
-  op.forward(c.exec, c.x, c.y, c.saved, c.scratch, c.forward);
-  op.backward(c.exec, c.x, c.saved, c.y, c.scratch, c.backward);
+  op.forward(args.exec, args.x, args.y, args.saved, args.scratch, args.forward);
+  op.backward(args.exec, args.x, args.saved, args.y, args.scratch, args.backward);
 }
-#define USE(T) template void slicing_sort<ss::ascending>(call<T> const&);
-FOR_EVERY_ELEMENT(USE)
-#undef USE
+#define INSTANTIATE(T) template void slicing_sort<ss::ascending>(call<T> const&);
+FOR_EVERY_ELEMENT(INSTANTIATE)
+#undef INSTANTIATE
 template void slicing_sort<ss::haar_interleave>(call<float> const&);
 
 }  // namespace kernels

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls that instantiate the kernels of softmax_attention.
 #include "call.hpp"
 
 namespace kernels {
@@ -13,15 +14,15 @@ void softmax_attention(
   op.forward(exec, in, y, state, scratch);
   op.backward(exec, y, in, y, state, grads, scratch);
 }
-#define USE_OF(T, Algorithm, State)                                                      \
+#define INSTANTIATE_ALGORITHM(T, Algorithm, State)                                       \
   template void softmax_attention<Algorithm>(ss::exec::cuda, ss::attention_inputs<T>,    \
                                              ss::tensor4<T>, ss::saved_attention<State>, \
                                              ss::attention_gradients<T>, ss::workspace);
-#define USE(T)                                           \
-  USE_OF(T, ss::streaming, ss::detail::accumulator_t<T>) \
-  USE_OF(T, ss::materialized<>, T)
-FOR_EVERY_ELEMENT(USE)
-#undef USE
-#undef USE_OF
+#define INSTANTIATE(T)                                                  \
+  INSTANTIATE_ALGORITHM(T, ss::streaming, ss::detail::accumulator_t<T>) \
+  INSTANTIATE_ALGORITHM(T, ss::materialized<>, T)
+FOR_EVERY_ELEMENT(INSTANTIATE)
+#undef INSTANTIATE
+#undef INSTANTIATE_ALGORITHM
 
 }  // namespace kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls every operator in each unit of the program and prints a hash of the results, a line for
-// each unit. check_mixed_units.py compares the lines with those of programs with one unit.
+// Calls every operator in each unit of the program and prints one line per unit, with a hash of the
+// results. check_mixed_units.py compares it with the line of a program that has only this unit.
 #include "unit.hpp"
 
 #include <csetjmp>
@@ -25,7 +25,7 @@ std::jmp_buf after_failure;
 
 // True if the unit rejects a call for 0 threads: by an exception that this unit can catch, or,
 // without exceptions, by the failure handler that this unit has set.
-bool refuses(unit const& u) {
+bool rejects_invalid_call(unit const& u) {
   auto const call = [&] { u.sort({0}, {}, {}, ss::no_saved); };
   if (!u.throws) {
     if (setjmp(after_failure) != 0) return true;
@@ -40,7 +40,7 @@ bool refuses(unit const& u) {
 }
 
 // True if the unit sorts views that this unit creates.
-bool sorts(unit const& u) {
+bool sorts_correctly(unit const& u) {
   float const x[] = {2, -1, 3};
   float y[3] = {};
   std::uint16_t perm[3] = {};
@@ -50,7 +50,7 @@ bool sorts(unit const& u) {
 
 }  // namespace
 
-void add_unit(char const* name, fingerprint_call fingerprint, sort_call sort, bool throws) {
+void register_unit(char const* name, fingerprint_call fingerprint, sort_call sort, bool throws) {
   units().push_back({name, fingerprint, sort, throws});
 }
 
@@ -60,6 +60,7 @@ int main() {
     unsigned const hash = u.fingerprint({}), hash_with_threads = u.fingerprint({3});
     std::printf("%s %08x%s%s%s\n", u.name, hash,
                 hash == hash_with_threads ? "" : ", threads differ",
-                refuses(u) ? "" : ", accepts a bad call", sorts(u) ? "" : ", does not sort");
+                rejects_invalid_call(u) ? "" : ", accepts a bad call",
+                sorts_correctly(u) ? "" : ", does not sort");
   }
 }

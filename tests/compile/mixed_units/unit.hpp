@@ -13,4 +13,4 @@ using sort_call = void (*)(ss::exec::host, ss::tensor3<float const>, ss::tensor3
                            ss::saved_permutation);
 
 // Registers a unit for main.
-void add_unit(char const* name, fingerprint_call fingerprint, sort_call sort, bool throws);
+void register_unit(char const* name, fingerprint_call fingerprint, sort_call sort, bool throws);

@@ -68,7 +68,7 @@ array wrap(std::vector<T>& data, std::vector<ss::index_t> const& extents) {
   return a;
 }
 
-std::vector<float> normal(std::size_t n, unsigned seed) {
+std::vector<float> normal_values(std::size_t n, unsigned seed) {
   std::mt19937 engine(seed);
   std::normal_distribution<float> draw;
   std::vector<float> x(n);
@@ -82,7 +82,7 @@ constexpr std::size_t size = 2 * 37 * 6;
 // Compares an operator that is called by name with the library's call.
 template <class BoundOp, class LibraryOp>
 void compare(char const* message, BoundOp const& bound_op, LibraryOp const& library_op) {
-  std::vector<float> x = normal(size, 1), y(size), expected(size);
+  std::vector<float> x = normal_values(size, 1), y(size), expected(size);
   host_call call;
   bound_op(call, wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}));
   ss::scratch memory;
@@ -91,8 +91,8 @@ void compare(char const* message, BoundOp const& bound_op, LibraryOp const& libr
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, message);
 }
 
-void sorts() {
-  auto const sorted = [](char const* name, auto order) {
+void check_sorts() {
+  auto const compare_sort = [](char const* name, auto order) {
     compare(
         name,
         [&](auto& call, array x, array y) {
@@ -102,11 +102,11 @@ void sorts() {
           ss::slicing_sort<decltype(order)>(order).forward(exec, x, y, ss::no_saved, scratch);
         });
   };
-  sorted("ascending", ss::ascending{});
-  sorted(" descending ", ss::descending{});
-  sorted("half_half{3}", ss::half_half{3});
-  sorted("interleave{1, 3}", ss::interleave{1, 3});
-  sorted("haar_interleave{ 1 , 2 }", ss::haar_interleave{1, 2});
+  compare_sort("ascending", ss::ascending{});
+  compare_sort(" descending ", ss::descending{});
+  compare_sort("half_half{3}", ss::half_half{3});
+  compare_sort("interleave{1, 3}", ss::interleave{1, 3});
+  compare_sort("haar_interleave{ 1 , 2 }", ss::haar_interleave{1, 2});
   compare(
       "max_exchange",
       [](auto& call, array x, array y) {
@@ -137,9 +137,9 @@ void sorts() {
       });
 }
 
-void short_convolutions() {
+void check_short_convolution() {
   for (ss::index_t groups : {6, 2}) {
-    std::vector<float> weights = normal(4 * groups, 3);
+    std::vector<float> weights = normal_values(static_cast<std::size_t>(4 * groups), 3);
     compare(
         "short_convolution",
         [&](auto& call, array x, array y) {
@@ -153,9 +153,9 @@ void short_convolutions() {
   }
 }
 
-void csp_operators() {
-  auto const permuted = [](char const* shift, char const* alignment, auto library_shift,
-                           auto library_op) {
+void check_csp() {
+  auto const compare_csp = [](char const* shift, char const* alignment, auto library_shift,
+                              auto library_op) {
     compare(
         shift,
         [&](auto& call, array x, array y) {
@@ -168,14 +168,15 @@ void csp_operators() {
         });
   };
   std::int32_t const table[]{0, -1, 5, 40, 2, 7};
-  permuted("none", "ascending", ss::shift::none{}, ss::ascending{});
-  permuted("linear", "reference{1}", ss::shift::linear{}, ss::reference{1});
-  permuted("linear_step{3}", "reference", ss::shift::linear_step{3}, ss::reference{});
-  permuted("per_head{2}", "descending", ss::shift::per_head{2}, ss::descending{});
-  permuted("modular", "reference", ss::shift::modular{}, ss::reference{});
-  permuted("power{1, 3}", "reference", ss::shift::power{1, 3}, ss::reference{});
-  permuted("power_ceil{1, 3}", "reference", ss::shift::power_ceil{1, 3}, ss::reference{});
-  permuted("table{0, -1, 5, 40, 2, 7}", "reference", ss::shift::table{{table, 6}}, ss::reference{});
+  compare_csp("none", "ascending", ss::shift::none{}, ss::ascending{});
+  compare_csp("linear", "reference{1}", ss::shift::linear{}, ss::reference{1});
+  compare_csp("linear_step{3}", "reference", ss::shift::linear_step{3}, ss::reference{});
+  compare_csp("per_head{2}", "descending", ss::shift::per_head{2}, ss::descending{});
+  compare_csp("modular", "reference", ss::shift::modular{}, ss::reference{});
+  compare_csp("power{1, 3}", "reference", ss::shift::power{1, 3}, ss::reference{});
+  compare_csp("power_ceil{1, 3}", "reference", ss::shift::power_ceil{1, 3}, ss::reference{});
+  compare_csp("table{0, -1, 5, 40, 2, 7}", "reference", ss::shift::table{{table, 6}},
+              ss::reference{});
   compare(
       "sinkhorn_csp",
       [](auto& call, array x, array y) {
@@ -188,10 +189,10 @@ void csp_operators() {
       });
 }
 
-void sparse_mixes() {
-  auto const mixed = [](char const* topology, char const* residual, auto const& library_op) {
+void check_sparse_mix() {
+  auto const compare_mix = [](char const* topology, char const* residual, auto const& library_op) {
     ss::stack_extents const e{4, 2, 37, 5};
-    std::vector<float> w = normal(4 * 2 * 37 * 5, 2);
+    std::vector<float> w = normal_values(4 * 2 * 37 * 5, 2);
     compare(
         topology,
         [&](auto& call, array x, array y) {
@@ -204,19 +205,19 @@ void sparse_mixes() {
         });
   };
   ss::index_t const list[]{0, 3, -1, 9, 100};
-  mixed("chord", "per_factor", ss::sparse_mix<>());
-  mixed("chord{5}", "none",
-        ss::sparse_mix<ss::topology::chord, ss::residual::none>(ss::topology::chord{5}));
-  mixed("cdil{2}", "initial",
-        ss::sparse_mix<ss::topology::cdil, ss::residual::initial>(ss::topology::cdil{2}));
-  mixed("offsets{0, 3, -1, 9, 100}", "per_factor",
-        ss::sparse_mix<ss::topology::offsets>(ss::topology::offsets{{list, 5}}));
+  compare_mix("chord", "per_factor", ss::sparse_mix<>());
+  compare_mix("chord{5}", "none",
+              ss::sparse_mix<ss::topology::chord, ss::residual::none>(ss::topology::chord{5}));
+  compare_mix("cdil{2}", "initial",
+              ss::sparse_mix<ss::topology::cdil, ss::residual::initial>(ss::topology::cdil{2}));
+  compare_mix("offsets{0, 3, -1, 9, 100}", "per_factor",
+              ss::sparse_mix<ss::topology::offsets>(ss::topology::offsets{{list, 5}}));
 }
 
 // Self-attention of x with one head: [2, 1, 37, 6].
 template <class LibraryOp>
 void compare_attention(char const* mask, LibraryOp const& library_op) {
-  std::vector<float> x = normal(size, 1), y(size), expected(size);
+  std::vector<float> x = normal_values(size, 1), y(size), expected(size);
   ss::extents4 const e{2, 1, 37, 6};
   host_call call;
   array const q = wrap(x, {2, 1, 37, 6});
@@ -229,7 +230,7 @@ void compare_attention(char const* mask, LibraryOp const& library_op) {
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, mask);
 }
 
-void attention() {
+void check_attention() {
   compare_attention("full", ss::softmax_attention<>());
   compare_attention("causal", ss::softmax_attention(ss::mask::causal{}));
   compare_attention("causal{-3}", ss::softmax_attention(ss::mask::causal{-3}));
@@ -244,11 +245,11 @@ void attention() {
                                                   ss::mask::window{3, 1}, ss::mask::globals{2}}));
   compare_attention("chunk_back{6}", ss::softmax_attention(ss::mask::chunk_back{6}));
   compare_attention("chunk_back{6, 1}", ss::softmax_attention(ss::mask::chunk_back{6, true, 37}));
-  ss::mask::bigbird random{4, 3, 1, 2, 11};
-  random.keys = 37;
-  compare_attention("bigbird{4, 3, 1, 2, 11}", ss::softmax_attention(random));
+  ss::mask::bigbird bigbird_mask{4, 3, 1, 2, 11};
+  bigbird_mask.keys = 37;
+  compare_attention("bigbird{4, 3, 1, 2, 11}", ss::softmax_attention(bigbird_mask));
 
-  std::vector<float> x = normal(size, 1), y(size), expected(size);
+  std::vector<float> x = normal_values(size, 1), y(size), expected(size);
   ss::extents4 const e{2, 1, 37, 6};
   array const q = wrap(x, {2, 1, 37, 6});
   host_call call;
@@ -262,21 +263,22 @@ void attention() {
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, "linear_attention");
 }
 
-// Policies with numbers, which must not depend on the locale.
-void numbers() {
+// Checks that numbers in policies do not depend on the locale.
+void check_numbers() {
   struct {
     char const* text;
-    std::vector<double> reals;
+    std::vector<double> values;
   } const cases[] = {{"w", {}},
                      {"w{}", {}},
                      {"w{1,2}", {1, 2}},
                      {"w { 0.5 , -1e-3,.25 }", {0.5, -1e-3, 0.25}},
                      {"w{+4.0, 1e3}", {4, 1000}}};
-  for (auto const& [text, reals] : cases) {
+  for (auto const& [text, values] : cases) {
     bindings::policy const p("kind", text, {{"w", 0, 9}});
-    bool same = p.size() == reals.size();
-    for (std::size_t i = 0; same && i < reals.size(); ++i) same = p.real(i, -7) == reals[i];
-    check(same, std::string(text) + " in the locale " + std::setlocale(LC_NUMERIC, nullptr));
+    bool is_equal = p.size() == values.size();
+    for (std::size_t i = 0; is_equal && i < values.size(); ++i)
+      is_equal = p.real(i, -7) == values[i];
+    check(is_equal, std::string(text) + " in the locale " + std::setlocale(LC_NUMERIC, nullptr));
   }
   bindings::policy const p("kind", "w{9007199254740993, -9223372036854775808, 4.0}", {{"w", 0, 9}});
   check(p.integer(0) == 9007199254740993, "2^53 + 1");
@@ -301,22 +303,22 @@ void numbers() {
     bindings::policy("kind", std::string("w\0", 2), {{"w", 0, 9}});
   });
 }
-// Locales with a decimal comma, in the C library and in streams.
-void locales() {
-  struct comma : std::numpunct<char> {
+// Checks numbers under locales with a decimal comma, of the C library and of streams.
+void check_locales() {
+  struct decimal_comma : std::numpunct<char> {
     char do_decimal_point() const override { return ','; }
   };
-  std::locale const before = std::locale::global(std::locale(std::locale(), new comma));
-  numbers();
-  std::locale::global(before);
+  std::locale const previous = std::locale::global(std::locale(std::locale(), new decimal_comma));
+  check_numbers();
+  std::locale::global(previous);
   for (char const* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE", "fr_FR"})
-    if (std::setlocale(LC_ALL, name) != nullptr) numbers();
+    if (std::setlocale(LC_ALL, name) != nullptr) check_numbers();
   std::setlocale(LC_ALL, "C");
-  numbers();
+  check_numbers();
 }
 
-// Policies can be checked before any tensor exists.
-void policies_without_tensors() {
+// Checks that policies can be validated before any tensor exists.
+void check_policies_without_tensors() {
   using bindings::check_policy;
   check(check_policy("groups", "group_size{4.0}", 0) == 4, "group_size");
   check(check_policy("groups", "group_count{3}", 0) == -3, "group_count");
@@ -340,16 +342,16 @@ void policies_without_tensors() {
   expect_error("no kind of policy", [] { check_policy("colour", "red", 0); });
 }
 
-// The caller's permutations may be out of range.
-void rows_out_of_range() {
-  std::vector<std::uint16_t> rows(2 * 5 * 3, 4);
+// Checks that permutations of the caller are rejected if they are out of range.
+void check_rows_out_of_range() {
+  std::vector<std::uint16_t> row_indices(2 * 5 * 3, 4);
   std::vector<ss::index_t> lengths{5, 0};
-  array const perm = wrap(rows, {2, 5, 3});
+  array const perm = wrap(row_indices, {2, 5, 3});
   array counts{"lengths", lengths.data(), dtype::i64, 1};
   counts.extents[0] = 2, counts.strides[0] = 1;
   bindings::require_rows(perm, std::nullopt);
   bindings::require_rows(perm, counts);
-  rows[2 * 3 + 1] = 5;
+  row_indices[2 * 3 + 1] = 5;
   expect_error("perm[0, 2, 1] is 5, must be in 0..4 (length)",
                [&] { bindings::require_rows(perm, std::nullopt); });
   lengths[0] = 2;
@@ -363,7 +365,7 @@ void rows_out_of_range() {
   expect_error("perm[0, 0, 0] is -1", [&] { bindings::require_rows(negative, std::nullopt); });
 }
 
-void error_messages() {
+void check_error_messages() {
   using bindings::named_order;
   expect_error("order \"up\" is none of ascending, descending, half_half{heads}",
                [] { named_order("up"); });
@@ -374,30 +376,31 @@ void error_messages() {
   expect_error("its numbers must be integers", [] { named_order("half_half{2.5}"); });
   expect_error("3000000000 is out of range", [] { bindings::named_shift("table{3000000000}"); });
   std::vector<float> x(size), y(size);
-  std::vector<std::uint16_t> words(size);
+  std::vector<std::uint16_t> uint16_values(size);
   host_call call;
   expect_error("x must be [batch, length, channels], has 1 axis", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {37}), wrap(y, {37}), std::nullopt);
   });
   expect_error("x: the dtype must be float32, float64, float16 or bfloat16", [&] {
-    bindings::shuffle(call, 0, "per_channel", wrap(words, {2, 37, 6}), wrap(y, {2, 37, 6}),
+    bindings::shuffle(call, 0, "per_channel", wrap(uint16_values, {2, 37, 6}), wrap(y, {2, 37, 6}),
                       std::nullopt);
   });
   expect_error("x must have dtype int64", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}),
-                      wrap(words, {2}));
+                      wrap(uint16_values, {2}));
   });
-  std::vector<ss::index_t> none;
-  array no_lengths = wrap(words, {0});
+  std::vector<ss::index_t> no_elements;
+  array no_lengths = wrap(uint16_values, {0});
   no_lengths.type = dtype::i64;
-  no_lengths.data = none.data();
+  no_lengths.data = no_elements.data();
   expect_error("lengths.size is 0", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}), no_lengths);
   });
   expect_error("softmax_attention.forward: k.heads is 1, must be 2", [&] {
-    array const two = wrap(x, {1, 2, 3, 4}), one = wrap(x, {1, 1, 3, 4});
-    bindings::softmax_attention(call, {"full", std::nullopt, {}, {}, 0, 0}, {two, one, one, {}},
-                                wrap(y, {1, 2, 3, 4}), std::nullopt);
+    array const two_heads = wrap(x, {1, 2, 3, 4}), one_head = wrap(x, {1, 1, 3, 4});
+    bindings::softmax_attention(call, {"full", std::nullopt, {}, {}, 0, 0},
+                                {two_heads, one_head, one_head, {}}, wrap(y, {1, 2, 3, 4}),
+                                std::nullopt);
   });
   expect_error("there must be as many states as ys", [&] {
     bindings::merge_attention(call, {wrap(x, {1, 1, 1, 1})}, {}, wrap(y, {1, 1, 1, 1}),
@@ -408,15 +411,15 @@ void error_messages() {
 }  // namespace
 
 int main() {
-  sorts();
-  short_convolutions();
-  csp_operators();
-  sparse_mixes();
-  attention();
-  locales();
-  policies_without_tensors();
-  rows_out_of_range();
-  error_messages();
+  check_sorts();
+  check_short_convolution();
+  check_csp();
+  check_sparse_mix();
+  check_attention();
+  check_locales();
+  check_policies_without_tensors();
+  check_rows_out_of_range();
+  check_error_messages();
   if (failures == 0) std::printf("bindings: fine\n");
   return failures != 0;
 }

@@ -18,8 +18,8 @@ namespace {
 std::jmp_buf after_failure;
 ss::status last_status;
 
-void record_and_jump(ss::status const& v) {
-  last_status = v;
+void record_and_jump(ss::status const& status) {
+  last_status = status;
   std::longjmp(after_failure, 1);
 }
 
@@ -28,7 +28,7 @@ bool fail(char const* error) {
   return false;
 }
 
-bool bad_calls_reach_the_handler() {
+bool check_invalid_calls() {
   static all_operators::tensor<float> x({1, 4, 1}), y({1, 3, 1});
   if (setjmp(after_failure) == 0) {
     ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), y.view(), ss::no_saved);
@@ -56,7 +56,7 @@ bool bad_calls_reach_the_handler() {
       !ss::shuffle<>::workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, {1, 4, 1}))
     return fail("a wrong status on a size");
   static all_operators::tensor<float> z({1, 4, 1});
-  for (float& v : z.values) v = 5;
+  for (float& value : z.values) value = 5;
   x.values = {4, 3, 2, 1};
   if (ss::slicing_sort<>::workspace_bytes<float>(ss::exec::host{}, x.extents) != 0) {
     if (setjmp(after_failure) == 0) {
@@ -67,9 +67,9 @@ bool bad_calls_reach_the_handler() {
     if (z.values != std::vector<float>{5, 5, 5, 5}) return fail("a refused call wrote its output");
   }
   static ss::multi_permutation<> const large(ss::index_t{1} << 58);
-  static ss::scratch memory;
+  static ss::scratch scratch;
   if (setjmp(after_failure) == 0) {
-    large.forward(ss::exec::host{}, x.read(), ss::uniform_weights, z.view(), ss::no_saved, memory);
+    large.forward(ss::exec::host{}, x.read(), ss::uniform_weights, z.view(), ss::no_saved, scratch);
     return fail("a call in memory that cannot grow returned");
   }
   if (last_status.kind != ss::error_kind::workspace)
@@ -78,11 +78,11 @@ bool bad_calls_reach_the_handler() {
   return true;
 }
 
-bool good_calls_work() {
+bool check_valid_calls() {
   all_operators::tensor<float> x({1, 4, 1}), y({1, 4, 1});
   x.values = {3, 1, 2, 0};
-  std::vector<unsigned char> memory(1 << 16);
-  ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), y.view(), ss::no_saved, memory);
+  std::vector<unsigned char> scratch(1 << 16);
+  ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), y.view(), ss::no_saved, scratch);
   if (y.values != std::vector<float>{0, 1, 2, 3}) return fail("wrong result");
   return all_operators::fingerprint() == all_operators::fingerprint({2}) ||
          fail("threads changed the result");
@@ -91,8 +91,9 @@ bool good_calls_work() {
 }  // namespace
 
 int main() {
-  ss::failure_handler const before = ss::set_failure_handler(&record_and_jump);
-  bool const fine = bad_calls_reach_the_handler() && good_calls_work();
-  if (ss::set_failure_handler(before) != &record_and_jump) return fail("the handler was lost"), 1;
-  return fine ? 0 : 1;
+  ss::failure_handler const previous_handler = ss::set_failure_handler(&record_and_jump);
+  bool const passed = check_invalid_calls() && check_valid_calls();
+  if (ss::set_failure_handler(previous_handler) != &record_and_jump)
+    return fail("the handler was lost"), 1;
+  return passed ? 0 : 1;
 }

@@ -4,13 +4,13 @@
 
 namespace {
 
-struct nothing {
+struct no_operation {
   static constexpr bool has_backward = false, has_oracle = false;
 
   void forward(slicesort::exec::host, slicesort::tensor3<float const>,
                slicesort::tensor3<float>) const {}
 };
-slicesort::bench::entry const first("twice", nothing{});
-slicesort::bench::entry const second(SECOND_NAME, nothing{});
+slicesort::bench::entry const first("twice", no_operation{});
+slicesort::bench::entry const second(SECOND_NAME, no_operation{});
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums within the default tolerance, in both element types of the arena.
+// An operator whose sums stay within the default tolerance, in both element types of the arena.
 #include <slicesort/bench.hpp>
 
 #include <vector>
@@ -30,8 +30,8 @@ struct running_mean {  // y[n] is the mean of x[0], .., x[n]
   void expected(ss::tensor3<double const> x, ss::tensor3<double> y) const {  // one sample
     for (ss::index_t c = 0; c < x.extents().channels; ++c)
       for (ss::index_t n = 0; n < x.extents().length; ++n) {
-        double const before = n == 0 ? 0.0 : y(0, n - 1, c);
-        y(0, n, c) = before + (x(0, n, c) - before) / double(n + 1);
+        double const previous = n == 0 ? 0.0 : y(0, n - 1, c);
+        y(0, n, c) = previous + (x(0, n, c) - previous) / double(n + 1);
       }
   }
   void expected_backward(ss::tensor3<double const> dy, ss::tensor3<double const>,

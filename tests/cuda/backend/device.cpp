@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Detects a device, and runs calls on device copies of host memory.
 #include "device.hpp"
 
 #include "mirror.hpp"
@@ -40,7 +41,8 @@ void run_mirrored(memory_image& image, std::function<void(CUstream_st*)> const& 
   static device_memory memory;
   auto& bytes = image.bytes();
   memory.grow(bytes.size());
-  for (auto& p : image.pieces()) p.moved = static_cast<unsigned char*>(memory.data) + p.offset;
+  for (auto& region : image.regions())
+    region.device = static_cast<unsigned char*>(memory.data) + region.offset;
   SLICESORT_TEST_CUDA_CALL(cudaMemcpyAsync(memory.data, bytes.data(), bytes.size(),
                                            cudaMemcpyHostToDevice, stream.get()));
   call(stream.get());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory and streams for tests in plain C++. Every call of the CUDA runtime is checked.
+// Device memory and streams for tests compiled as plain C++. Every call of the CUDA runtime is
+// checked.
 #pragma once
 
 #include "support/buffers.hpp"
@@ -21,7 +22,7 @@ inline void check_cuda(cudaError_t status, char const* call) {
 }
 #define SLICESORT_TEST_CUDA_CALL(call) ::support::check_cuda((call), #call)
 
-// Returns the reason why there is no usable device; "" if there is one.
+// Returns the reason why no device is usable, or "" if one is.
 std::string no_device();
 
 class device_stream {
@@ -43,25 +44,26 @@ class device_stream {
 
 // Size of the red zones. compute-sanitizer runs without them (SLICESORT_TEST_RED_ZONES=0), since
 // they hide small overruns.
-inline std::size_t zone_bytes() {
+inline std::size_t red_zone_bytes() {
   static char const* const setting = std::getenv("SLICESORT_TEST_RED_ZONES");
   return setting != nullptr && setting[0] == '0' ? 0 : 4096;
 }
 
-// Device memory between red zones, `shift` bytes past an aligned address.
+// Device memory between red zones, `offset` bytes past an aligned address.
 class device_bytes {
  public:
-  explicit device_bytes(std::size_t bytes, unsigned char fill = 0xcb, std::size_t shift = 0)
-      : bytes_(bytes), shift_(shift) {
-    SLICESORT_TEST_CUDA_CALL(cudaMalloc(&memory_, bytes + shift + 2 * zone_bytes()));
-    SLICESORT_TEST_CUDA_CALL(cudaMemset(memory_, zone, bytes + shift + 2 * zone_bytes()));
+  explicit device_bytes(std::size_t bytes, unsigned char fill = 0xcb, std::size_t offset = 0)
+      : bytes_(bytes), offset_(offset) {
+    SLICESORT_TEST_CUDA_CALL(cudaMalloc(&memory_, bytes + offset + 2 * red_zone_bytes()));
+    SLICESORT_TEST_CUDA_CALL(
+        cudaMemset(memory_, red_zone_byte, bytes + offset + 2 * red_zone_bytes()));
     set(fill);
   }
   ~device_bytes() { (void)cudaFree(memory_); }
   device_bytes(device_bytes const&) = delete;
   device_bytes& operator=(device_bytes const&) = delete;
 
-  void* data() const { return static_cast<unsigned char*>(memory_) + zone_bytes() + shift_; }
+  void* data() const { return static_cast<unsigned char*>(memory_) + red_zone_bytes() + offset_; }
   std::size_t size() const { return bytes_; }
 
   // The functions below wait for all streams.
@@ -75,11 +77,12 @@ class device_bytes {
   }
   std::vector<unsigned char> download() const { return download_bytes(data(), bytes_); }
   bool red_zones_intact() const {
-    auto const before = download_bytes(memory_, zone_bytes() + shift_);
-    auto const after = download_bytes(static_cast<unsigned char*>(data()) + bytes_, zone_bytes());
-    for (auto const* side : {&before, &after})
-      for (unsigned char byte : *side)
-        if (byte != zone) return false;
+    auto const leading_zone = download_bytes(memory_, red_zone_bytes() + offset_);
+    auto const trailing_zone =
+        download_bytes(static_cast<unsigned char*>(data()) + bytes_, red_zone_bytes());
+    for (auto const* red_zone : {&leading_zone, &trailing_zone})
+      for (unsigned char byte : *red_zone)
+        if (byte != red_zone_byte) return false;
     return true;
   }
 
@@ -90,10 +93,10 @@ class device_bytes {
     SLICESORT_TEST_CUDA_CALL(cudaMemcpy(host.data(), source, bytes, cudaMemcpyDeviceToHost));
     return host;
   }
-  static constexpr unsigned char zone = 0x5a;
+  static constexpr unsigned char red_zone_byte = 0x5a;
 
   void* memory_ = nullptr;
-  std::size_t bytes_, shift_;
+  std::size_t bytes_, offset_;
 };
 
 template <class T>

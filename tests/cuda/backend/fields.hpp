@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visits the fields of any aggregate. They are counted by the number of initializers that it
-// accepts, and bound by a structured binding.
+// Visits the fields of any aggregate. The number of initializers that it accepts is the number of
+// fields, which a structured binding names.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace support {
 
-// Converts to a field of any type; never called.
+// Converts to any type; the conversion is never called.
 struct any_field {
   template <class T>
   operator T() const;
@@ -18,17 +18,16 @@ template <std::size_t>
 using any_field_at = any_field;
 
 template <class T, class Indices, class = void>
-inline constexpr bool takes_fields = false;
+inline constexpr bool is_brace_constructible = false;
 template <class T, std::size_t... I>
-inline constexpr bool
-    takes_fields<T, std::index_sequence<I...>, std::void_t<decltype(T{any_field_at<I>{}...})>> =
-        true;
+inline constexpr bool is_brace_constructible<T, std::index_sequence<I...>,
+                                             std::void_t<decltype(T{any_field_at<I>{}...})>> = true;
 
 inline constexpr std::size_t max_fields = 12;
 
 template <class T, std::size_t Max = max_fields + 1>
 constexpr std::size_t count_fields() {
-  if constexpr (Max == 0 || takes_fields<T, std::make_index_sequence<Max>>)
+  if constexpr (Max == 0 || is_brace_constructible<T, std::make_index_sequence<Max>>)
     return Max;
   else
     return count_fields<T, Max - 1>();
@@ -43,7 +42,7 @@ inline constexpr bool has_fields =
 template <class T, class F>
 void with_fields(T& aggregate, F const& visit) {
   constexpr std::size_t fields = count_fields<T>();
-  static_assert(1 <= fields && fields <= max_fields, "one more line below for every field");
+  static_assert(1 <= fields && fields <= max_fields, "add a branch below for every field");
   if constexpr (fields == 1) {
     auto& [a] = aggregate;
     visit(a);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA graphs of calls, and their nodes.
+// Captures calls in CUDA graphs, and lists the nodes of a graph.
 #pragma once
 
 #include "device.hpp"
@@ -14,7 +14,7 @@ namespace support {
 // Captures a call in a graph. During the capture nothing may run, wait or allocate, not even on
 // other streams: CUDA forbids it in this capture mode.
 template <class F>
-cudaGraph_t captured(device_stream const& stream, F const& call) {
+cudaGraph_t capture_graph(device_stream const& stream, F const& call) {
   cudaGraph_t graph = nullptr;
   SLICESORT_TEST_CUDA_CALL(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
   call();

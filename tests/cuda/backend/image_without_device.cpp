@@ -27,12 +27,13 @@ template <class F>
 std::string run_on_copy(sort_params params, F const& f) {
   memory_image image;
   for_each_view(params, [&](auto& view, access use) { image.add(range_of(view), use); });
-  image.take();
+  image.copy_from_host();
   std::vector<unsigned char> device_memory = image.bytes();
-  for (auto& piece : image.pieces()) piece.moved = device_memory.data() + piece.offset;
-  sort_params moved = params;
-  for_each_view(moved, [&](auto& view, access) { move_to(view, image.moved(view.data())); });
-  f(moved);
+  for (auto& region : image.regions()) region.device = device_memory.data() + region.offset;
+  sort_params device_params = params;
+  for_each_view(device_params,
+                [&](auto& view, access) { move_to(view, image.device_address(view.data())); });
+  f(device_params);
   image.bytes() = device_memory;
   return image.copy_back();
 }
@@ -63,14 +64,14 @@ TEST_CASE("strides, gaps, lengths and 16-bit rows") {
   strided_tensor<float> sorted(e, strides_in_order(e, {1, 2, 0}, 2), 5);
   strided_tensor<std::uint16_t> saved(e, strides_in_order(e, {0, 2, 1}, 1), 2);
   sort_params const params{{}, x.view(), sorted.view(), saved.view(), true, plain.lengths};
-  CHECK(run_on_copy(params, [&](sort_params const& moved) {
-          CHECK(static_cast<void const*>(moved.x.data()) != params.x.data());
-          CHECK(static_cast<void const*>(moved.state.data()) != params.state.data());
-          sort(moved);
+  CHECK(run_on_copy(params, [&](sort_params const& device_params) {
+          CHECK(static_cast<void const*>(device_params.x.data()) != params.x.data());
+          CHECK(static_cast<void const*>(device_params.state.data()) != params.state.data());
+          sort(device_params);
         }) == "");
   CHECK(same_bits(sorted.contents().elements(), y.elements()));
   CHECK(same_bits(saved.contents().elements(), perm.elements()));
-  CHECK((x.gaps_untouched() && sorted.gaps_untouched() && saved.gaps_untouched()));
+  CHECK((x.padding_intact() && sorted.padding_intact() && saved.padding_intact()));
 }
 
 TEST_CASE("in place, and views that interleave") {
@@ -80,65 +81,71 @@ TEST_CASE("in place, and views that interleave") {
   sort({{}, values.view(), y.view(), perm.view(), true, {}});
   sort_params const in_place{{}, values_in_place.view(), values_in_place.view(), saved.view(), true,
                              {}};
-  CHECK(run_on_copy(in_place, [](sort_params const& moved) {
-          CHECK(static_cast<void const*>(moved.x.data()) == moved.y.data());
-          sort(moved);
+  CHECK(run_on_copy(in_place, [](sort_params const& device_params) {
+          CHECK(static_cast<void const*>(device_params.x.data()) == device_params.y.data());
+          sort(device_params);
         }) == "");
   CHECK(same_bits(values_in_place.elements(), y.elements()));
 
   // x and y are the halves of every row of one packed tensor.
   extents3 const packed{e.batch, e.length, 2 * e.channels};
   strides3 const s = row_major(packed);
-  tensor<float> rows(packed);
-  for_each_position(e, [&](index_t b, index_t n, index_t c) { rows(b, n, c) = values(b, n, c); });
-  tensor3<float> const first_half(rows.view().data(), e, s),
-      second_half(rows.view().data() + e.channels, e, s);
+  tensor<float> packed_halves(packed);
+  for_each_position(
+      e, [&](index_t b, index_t n, index_t c) { packed_halves(b, n, c) = values(b, n, c); });
+  tensor3<float> const first_half(packed_halves.view().data(), e, s),
+      second_half(packed_halves.view().data() + e.channels, e, s);
   CHECK(run_on_copy({{}, first_half, second_half, saved.view(), true, {}},
-                    [](sort_params const& moved) {
-                      CHECK(moved.y.data() - moved.x.data() == e.channels);
-                      sort(moved);
+                    [](sort_params const& device_params) {
+                      CHECK(device_params.y.data() - device_params.x.data() == e.channels);
+                      sort(device_params);
                     }) == "");
   for_each_position(e, [&](index_t b, index_t n, index_t c) {
-    CHECK(same_bits(rows(b, n, c), values(b, n, c)));
-    CHECK(same_bits(rows(b, n, c + e.channels), y(b, n, c)));
+    CHECK(same_bits(packed_halves(b, n, c), values(b, n, c)));
+    CHECK(same_bits(packed_halves(b, n, c + e.channels), y(b, n, c)));
   });
 }
 
 TEST_CASE("addresses keep their alignment; empty views are unchanged") {
   std::vector<float> memory(1000);
-  for (std::size_t shift = 0; shift < 70; ++shift) {
-    tensor3<float> const y(memory.data() + shift, {1, 5, 3}),
-        x(memory.data() + shift + 100, {1, 5, 3});
-    CHECK(run_on_copy({{}, x, y, {}, false, {}}, [&](sort_params const& moved) {
-            auto const line = [](void const* address) {
+  for (std::size_t offset = 0; offset < 70; ++offset) {
+    tensor3<float> const y(memory.data() + offset, {1, 5, 3}),
+        x(memory.data() + offset + 100, {1, 5, 3});
+    CHECK(run_on_copy({{}, x, y, {}, false, {}}, [&](sort_params const& device_params) {
+            auto const misalignment = [](void const* address) {
               return reinterpret_cast<std::uintptr_t>(address) % 16;
             };
-            CHECK(line(moved.y.data()) == line(y.data()));
-            CHECK(line(moved.x.data()) == line(x.data()));
+            CHECK(misalignment(device_params.y.data()) == misalignment(y.data()));
+            CHECK(misalignment(device_params.x.data()) == misalignment(x.data()));
           }) == "");
   }
-  tensor3<float> const none(memory.data(), {0, 5, 3});
-  CHECK(run_on_copy({{}, none, none, {}, false, {}},
-                    [&](sort_params const& moved) { CHECK(moved.x.data() == none.data()); }) == "");
+  tensor3<float> const empty_view(memory.data(), {0, 5, 3});
+  CHECK(run_on_copy({{}, empty_view, empty_view, {}, false, {}},
+                    [&](sort_params const& device_params) {
+                      CHECK(device_params.x.data() == empty_view.data());
+                    }) == "");
 }
 
 TEST_CASE("views with gigabytes between their samples are rejected, not copied") {
   float element = 0;
-  tensor3<float const> const apart(&element, e, {index_t{1} << 31, e.channels, 1});
+  tensor3<float const> const distant_samples(&element, e, {index_t{1} << 31, e.channels, 1});
   memory_image image;
-  image.add(range_of(apart), access::read);
-  CHECK_THROWS_AS(image.take(), std::length_error);
+  image.add(range_of(distant_samples), access::read);
+  CHECK_THROWS_AS(image.copy_from_host(), std::length_error);
 }
 
 TEST_CASE("a write outside of the views, or into an input, is reported") {
   tensor<float> x = input(), y(e);
   sort_params const params{{}, x.view(), y.view(), {}, false, {}};
-  CHECK(run_on_copy(params, [](sort_params const& m) { m.y.data()[-1] = 1; }) ==
-        "a write outside of every view");
-  CHECK(run_on_copy(params, [](sort_params const& m) { m.y.data()[e.size()] = 1; }) ==
-        "a write outside of every view");
-  CHECK(run_on_copy(params, [](sort_params const& m) { const_cast<float*>(m.x.data())[3] = 99; }) ==
-        "an input was written");
+  CHECK(run_on_copy(params, [](sort_params const& device_params) {
+          device_params.y.data()[-1] = 1;
+        }) == "a write outside of every view");
+  CHECK(run_on_copy(params, [](sort_params const& device_params) {
+          device_params.y.data()[e.size()] = 1;
+        }) == "a write outside of every view");
+  CHECK(run_on_copy(params, [](sort_params const& device_params) {
+          const_cast<float*>(device_params.x.data())[3] = 99;
+        }) == "an input was written");
 }
 
 TEST_CASE("every view of a call is visited, except for those without data") {

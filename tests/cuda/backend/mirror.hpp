@@ -33,19 +33,22 @@ auto clear_gemm(Params& params) -> decltype(void(params.gemm)) {
 }
 inline void clear_gemm(...) {}
 
-// Calls call(params, workspace, stream) with params on the device.
+// Calls call(params, workspace, stream) with params whose views are in device memory.
 template <class Params, class Call>
-void mirrored(Params params, slicesort::workspace work, Call const& call) {
+void run_with_device_copies(Params params, slicesort::workspace host_scratch, Call const& call) {
   memory_image image;
   for_each_view(params, [&](auto& view, access use) { image.add(range_of(view), use); });
-  image.add({static_cast<unsigned char*>(work.data), work.data == nullptr ? 0 : work.bytes},
+  image.add({static_cast<unsigned char*>(host_scratch.data),
+             host_scratch.data == nullptr ? 0 : host_scratch.bytes},
             access::scratch);
-  image.take();
+  image.copy_from_host();
   run_mirrored(image, [&](CUstream_st* stream) {
-    Params moved = params;
-    clear_gemm(moved);
-    for_each_view(moved, [&](auto& view, access) { move_to(view, image.moved(view.data())); });
-    call(moved, slicesort::workspace{image.moved(work.data), work.bytes}, stream);
+    Params device_params = params;
+    clear_gemm(device_params);
+    for_each_view(device_params,
+                  [&](auto& view, access) { move_to(view, image.device_address(view.data())); });
+    call(device_params,
+         slicesort::workspace{image.device_address(host_scratch.data), host_scratch.bytes}, stream);
   });
 }
 
@@ -68,18 +71,20 @@ struct implementation<Op, support::mirror_backend> {
     remote::template plan<T>({nullptr, exec.tune}, shape, memory);
   }
   template <class Params>
-  static void forward(support::cuda_exec exec, Params const& params, workspace work) {
-    support::mirrored(params, work,
-                      [&](Params const& on_device, workspace scratch, CUstream_st* stream) {
-                        remote::forward({stream, exec.tune}, on_device, scratch);
-                      });
+  static void forward(support::cuda_exec exec, Params const& params, workspace host_scratch) {
+    support::run_with_device_copies(
+        params, host_scratch,
+        [&](Params const& device_params, workspace device_scratch, CUstream_st* stream) {
+          remote::forward({stream, exec.tune}, device_params, device_scratch);
+        });
   }
   template <class Params>
-  static void backward(support::cuda_exec exec, Params const& params, workspace work) {
-    support::mirrored(params, work,
-                      [&](Params const& on_device, workspace scratch, CUstream_st* stream) {
-                        remote::backward({stream, exec.tune}, on_device, scratch);
-                      });
+  static void backward(support::cuda_exec exec, Params const& params, workspace host_scratch) {
+    support::run_with_device_copies(
+        params, host_scratch,
+        [&](Params const& device_params, workspace device_scratch, CUstream_st* stream) {
+          remote::backward({stream, exec.tune}, device_params, device_scratch);
+        });
   }
 };
 

@@ -11,23 +11,23 @@ namespace support {
 inline std::uint64_t test_share() {
   static std::uint64_t const share = [] {
     char const* const value = std::getenv("SLICESORT_TEST_SHARE");
-    int const number = value == nullptr ? 1 : std::atoi(value);
-    return static_cast<std::uint64_t>(number < 1 ? 1 : number);
+    int const setting = value == nullptr ? 1 : std::atoi(value);
+    return static_cast<std::uint64_t>(setting < 1 ? 1 : setting);
   }();
   return share;
 }
 
-// True if the next case is to be run: the first, then pseudo-random ones, the same in every run.
-// Every eighth case might always have the same element type.
-inline bool in_share() {
+// Advances to the next case, and returns true if it is to be run: the first, then pseudo-random
+// ones, the same in every run. Every eighth case might always have the same element type.
+inline bool select_next_case() {
   static std::uint64_t cases = 0;
-  std::uint64_t const number = cases++;
-  return number == 0 || (number * 0x9e3779b97f4a7c15u >> 32) % test_share() == 0;
+  std::uint64_t const case_index = cases++;
+  return case_index == 0 || (case_index * 0x9e3779b97f4a7c15u >> 32) % test_share() == 0;
 }
 
-// The share of `times` repetitions of a case, at least 1.
-inline int share_of(int times) {
-  auto const share = static_cast<std::uint64_t>(times) / test_share();
+// Returns the selected share of `repetitions` of a case, at least 1.
+inline int share_of(int repetitions) {
+  auto const share = static_cast<std::uint64_t>(repetitions) / test_share();
   return share == 0 ? 1 : static_cast<int>(share);
 }
 

@@ -26,22 +26,24 @@ struct byte_range {
 };
 
 inline byte_range range_of(void const* data, ss::stack_extents e, ss::stack_strides s,
-                           std::size_t element) {
+                           std::size_t element_bytes) {
   if (data == nullptr || e.empty()) return {};
-  ss::index_t first = 0, last = 0;  // strides may be negative: a bias by distance
+  ss::index_t lowest = 0, highest = 0;  // a bias by distance has negative strides
   for (ss::index_t const span : {(e.outer - 1) * s.outer, (e.batch - 1) * s.batch,
                                  (e.length - 1) * s.length, (e.channels - 1) * s.channels})
-    (span < 0 ? first : last) += span;
-  auto const bytes = static_cast<ss::index_t>(element);
-  return {static_cast<unsigned char*>(const_cast<void*>(data)) + first * bytes,
-          static_cast<std::size_t>((last - first + 1) * bytes)};
+    (span < 0 ? lowest : highest) += span;
+  auto const bytes = static_cast<ss::index_t>(element_bytes);
+  return {static_cast<unsigned char*>(const_cast<void*>(data)) + lowest * bytes,
+          static_cast<std::size_t>((highest - lowest + 1) * bytes)};
 }
-inline byte_range range_of(void const* data, ss::extents3 e, ss::strides3 s, std::size_t element) {
-  return range_of(data, ss::detail::stack_of_one(e), ss::detail::stack_of_one(s), element);
+inline byte_range range_of(void const* data, ss::extents3 e, ss::strides3 s,
+                           std::size_t element_bytes) {
+  return range_of(data, ss::detail::stack_of_one(e), ss::detail::stack_of_one(s), element_bytes);
 }
-inline byte_range range_of(void const* data, ss::extents4 e, ss::strides4 s, std::size_t element) {
+inline byte_range range_of(void const* data, ss::extents4 e, ss::strides4 s,
+                           std::size_t element_bytes) {
   return range_of(data, ss::stack_extents(e.batch, e.heads, e.length, e.channels),
-                  {s.batch, s.heads, s.length, s.channels}, element);
+                  {s.batch, s.heads, s.length, s.channels}, element_bytes);
 }
 // Overload for `tensor3`, `tensor4` and `tensor_stack`.
 template <class T, template <class> class View>
@@ -57,7 +59,7 @@ byte_range range_of(ss::basic_index_tensor3<Const> v) {
   return range_of(v.data(), v.extents(), v.strides(), static_cast<std::size_t>(v.width()));
 }
 
-// Moves a view to other memory.
+// Points a view to other memory, with the same extents and strides.
 template <class T, template <class> class View>
 auto move_to(View<T>& v, void* data) -> decltype(void(v.strides())) {
   v = {static_cast<T*>(data), v.extents(), v.strides()};
@@ -76,7 +78,7 @@ void move_to(ss::basic_index_tensor3<Const>& v, void* data) {
     v = ss::tensor3<std::uint32_t>(static_cast<std::uint32_t*>(data), v.extents(), v.strides());
 }
 
-// The views of params are its fields of the types above, and those of nested arrays and aggregates.
+// The views of params are its fields of the types above, also in nested arrays and aggregates.
 // Const views are inputs, all others outputs.
 
 template <class Params, class F>

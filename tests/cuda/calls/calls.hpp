@@ -21,7 +21,7 @@
 
 namespace support {
 
-using call_exec = std::variant<slicesort::exec::host, on_stream>;
+using call_exec = std::variant<slicesort::exec::host, stream_exec>;
 template <class T>
 struct operands;
 
@@ -30,7 +30,7 @@ struct named_call {
   std::string label;
   std::function<std::size_t(call_exec const&, operands<T> const&)> workspace_bytes;
   std::function<void(call_exec const&, operands<T> const&, slicesort::workspace)> run;
-  bool saves = false;        // forward saves a state for backward
+  bool saves_state = false;  // forward saves a state for backward
   bool accumulates = false;  // accumulates into its gradients, so a second run differs
 };
 
@@ -55,9 +55,9 @@ class call_memory {
   std::vector<unsigned char> const& host_inputs() const { return host_inputs_; }
   device_bytes& outputs() { return outputs_; }
   device_bytes const& outputs() const { return outputs_; }
-  void reset() { outputs_.set(untouched); }
+  void reset() { outputs_.set(untouched_byte); }
 
-  static constexpr unsigned char untouched = 0xcb;
+  static constexpr unsigned char untouched_byte = 0xcb;
 
  private:
   extents3 extents_;

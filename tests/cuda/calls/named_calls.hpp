@@ -26,7 +26,7 @@ class call_list {
   using A = ss::detail::accumulator_t<T>;
 
   call_list() {
-    add_moves();
+    add_permutations();
     add_csp<0>("pairs", ss::csp{ss::group_size{2}, ss::shift::linear{}, order});
     add_csp<1>("groups", ss::csp{ss::group_size{24}, ss::shift::linear_step{5}, ss::reference{1}},
                accumulating);
@@ -49,68 +49,79 @@ class call_list {
   std::vector<named_call<T>> calls;
 
  private:
-  using O = operands<T>;
-  using W = ss::workspace;
+  using call_operands = operands<T>;
 
   // Adds a call with bytes(exec, operands) and run(exec, operands, workspace) for any policy.
   template <class Bytes, class Run>
   named_call<T>& add(std::string label, Bytes const& bytes, Run const& run) {
-    calls.push_back({std::move(label),
-                     [bytes](call_exec const& policy, O const& o) {
-                       return std::visit([&](auto exec) { return bytes(exec, o); }, policy);
-                     },
-                     [run](call_exec const& policy, O const& o, W w) {
-                       std::visit([&](auto exec) { run(exec, o, w); }, policy);
-                     }});
+    calls.push_back(
+        {std::move(label),
+         [bytes](call_exec const& policy, call_operands const& ops) {
+           return std::visit([&](auto exec) { return bytes(exec, ops); }, policy);
+         },
+         [run](call_exec const& policy, call_operands const& ops, ss::workspace scratch) {
+           std::visit([&](auto exec) { run(exec, ops, scratch); }, policy);
+         }});
     return calls.back();
   }
   template <class Op>
   static auto bytes_of(Op const& op) {
-    return [op](auto exec, O const& o) -> std::size_t {
-      return op.template workspace_bytes<T>(exec, o.e);
+    return [op](auto exec, call_operands const& ops) -> std::size_t {
+      return op.template workspace_bytes<T>(exec, ops.e);
     };
   }
   static constexpr ss::grad_mode overwriting = ss::grad_mode::overwrite,
                                  accumulating = ss::grad_mode::accumulate;
 
-  void add_moves() {
+  void add_permutations() {
     ss::slicing_sort<pattern_order> const sort(order);
     auto const bytes = bytes_of(sort);
-    add("slicing_sort.forward", bytes, [=](auto exec, O const& o, W w) {
-      sort.forward(exec, o.tensor(o.x), o.tensor(o.y), {o.tensor(o.perm)}, w, {o.valid()});
-    }).saves = true;
-    add("slicing_sort.forward, not saved", bytes, [=](auto exec, O const& o, W w) {
-      sort.forward(exec, o.tensor(o.x), o.tensor(o.y), ss::no_saved, w, {o.valid()});
-    });
+    add("slicing_sort.forward", bytes,
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          sort.forward(exec, ops.view(ops.x), ops.view(ops.y), {ops.view(ops.perm)}, scratch,
+                       {ops.valid_lengths()});
+        })
+        .saves_state = true;
+    add("slicing_sort.forward, not saved", bytes,
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          sort.forward(exec, ops.view(ops.x), ops.view(ops.y), ss::no_saved, scratch,
+                       {ops.valid_lengths()});
+        });
     for (ss::grad_mode mode : {overwriting, accumulating})
       add(mode == accumulating ? "slicing_sort.backward, accumulating" : "slicing_sort.backward",
           bytes,
-          [=](auto exec, O const& o, W w) {
-            sort.backward(exec, o.tensor(o.dy), {o.tensor(o.saved_perm)}, o.tensor(o.dx), w,
-                          {mode, o.valid()});
+          [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+            sort.backward(exec, ops.view(ops.dy), {ops.view(ops.saved_perm)}, ops.view(ops.dx),
+                          scratch, {mode, ops.valid_lengths()});
           })
           .accumulates = mode == accumulating;
 
     ss::multi_permutation<pattern_order> const multi(components, order);
-    add("multi_permutation.forward", bytes_of(multi), [=](auto exec, O const& o, W w) {
-      multi.forward(exec, o.tensor(o.x), ss::tensor1<A const>(o.weights, components), o.tensor(o.y),
-                    {o.tensor(o.perm)}, w, {o.valid()});
-    });
-    add("multi_permutation.backward", bytes_of(multi), [=](auto exec, O const& o, W w) {
-      multi.backward(exec, o.tensor(o.dy), o.tensor(o.x),
-                     ss::tensor1<A const>(o.weights, components), {o.tensor(o.saved_perm)},
-                     o.tensor(o.dx), ss::tensor1<A>(o.dweights, components), w,
-                     {overwriting, o.valid()});
-    });
+    add("multi_permutation.forward", bytes_of(multi),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          multi.forward(exec, ops.view(ops.x), ss::tensor1<A const>(ops.weights, components),
+                        ops.view(ops.y), {ops.view(ops.perm)}, scratch, {ops.valid_lengths()});
+        });
+    add("multi_permutation.backward", bytes_of(multi),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          multi.backward(exec, ops.view(ops.dy), ops.view(ops.x),
+                         ss::tensor1<A const>(ops.weights, components), {ops.view(ops.saved_perm)},
+                         ops.view(ops.dx), ss::tensor1<A>(ops.dweights, components), scratch,
+                         {overwriting, ops.valid_lengths()});
+        });
 
     ss::max_exchange const exchange(0);
-    add("max_exchange.forward", bytes_of(exchange), [=](auto exec, O const& o, W w) {
-      exchange.forward(exec, o.tensor(o.x), o.tensor(o.y), {o.row(o.maximum)}, w, {o.valid()});
-    }).saves = true;
-    add("max_exchange.backward", bytes_of(exchange), [=](auto exec, O const& o, W w) {
-      exchange.backward(exec, o.tensor(o.dy), {o.row(o.saved_maximum)}, o.tensor(o.dx), w,
-                        {overwriting, o.valid()});
-    });
+    add("max_exchange.forward", bytes_of(exchange),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          exchange.forward(exec, ops.view(ops.x), ops.view(ops.y), {ops.row_view(ops.max_indices)},
+                           scratch, {ops.valid_lengths()});
+        })
+        .saves_state = true;
+    add("max_exchange.backward", bytes_of(exchange),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          exchange.backward(exec, ops.view(ops.dy), {ops.row_view(ops.saved_max_indices)},
+                            ops.view(ops.dx), scratch, {overwriting, ops.valid_lengths()});
+        });
 
     // The filters are the first elements of x, their gradients those of the gradient of q.
     auto const convolution = ss::short_convolution::causal(4);
@@ -129,15 +140,18 @@ class call_list {
 
   template <class Op>
   void add_shuffle(std::string const& variant, Op const& op) {
-    add("shuffle.forward, " + variant, bytes_of(op), [=](auto exec, O const& o, W w) {
-      op.forward(exec, o.tensor(o.x), o.tensor(o.y), w, {o.valid()});
-    });
-    add("shuffle.backward, " + variant, bytes_of(op), [=](auto exec, O const& o, W w) {
-      op.backward(exec, o.tensor(o.dy), o.tensor(o.dx), w, {overwriting, o.valid()});
-    });
+    add("shuffle.forward, " + variant, bytes_of(op),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          op.forward(exec, ops.view(ops.x), ops.view(ops.y), scratch, {ops.valid_lengths()});
+        });
+    add("shuffle.backward, " + variant, bytes_of(op),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          op.backward(exec, ops.view(ops.dy), ops.view(ops.dx), scratch,
+                      {overwriting, ops.valid_lengths()});
+        });
   }
 
-  // The view of csp's saved order.
+  // Returns a view of csp's saved order.
   template <class Op>
   static ss::index_tensor3 order_view(Op const& op, std::uint32_t* data, extents3 e) {
     extents3 const saved = op.saved_extents(e);
@@ -150,59 +164,70 @@ class call_list {
         return tensor3<std::uint32_t>(data, saved);
     }
   }
-  template <int Number, class Op>
+  template <int OrderIndex, class Op>
   void add_csp(std::string const& variant, Op const& op, ss::grad_mode mode = overwriting) {
-    add("csp.forward, " + variant, bytes_of(op), [=](auto exec, O const& o, W w) {
-      op.forward(exec, o.tensor(o.x), o.tensor(o.y), {order_view(op, o.new_orders[Number], o.e)}, w,
-                 {o.valid()});
-    }).saves = true;
+    add("csp.forward, " + variant, bytes_of(op),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          op.forward(exec, ops.view(ops.x), ops.view(ops.y),
+                     {order_view(op, ops.new_orders[OrderIndex], ops.e)}, scratch,
+                     {ops.valid_lengths()});
+        })
+        .saves_state = true;
     add("csp.backward, " + variant + (mode == accumulating ? ", accumulating" : ""), bytes_of(op),
-        [=](auto exec, O const& o, W w) {
-          ss::const_index_tensor3 const saved = order_view(op, o.saved_orders[Number], o.e);
-          op.backward(exec, o.tensor(o.dy), {saved}, o.tensor(o.dx), w, {mode, o.valid()});
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          ss::const_index_tensor3 const saved = order_view(op, ops.saved_orders[OrderIndex], ops.e);
+          op.backward(exec, ops.view(ops.dy), {saved}, ops.view(ops.dx), scratch,
+                      {mode, ops.valid_lengths()});
         })
         .accumulates = mode == accumulating;
   }
 
   void add_sinkhorn() {
     ss::sinkhorn_csp<> const op{ss::group_size{12}, {0.5, 3}};
-    add("sinkhorn_csp.forward", bytes_of(op), [=](auto exec, O const& o, W w) {
-      op.forward(exec, o.tensor(o.x), o.tensor(o.y), w, {o.valid()});
-    });
-    add("sinkhorn_csp.backward", bytes_of(op), [=](auto exec, O const& o, W w) {
-      op.backward(exec, o.tensor(o.dy), o.tensor(o.x), o.tensor(o.dx), w, {overwriting, o.valid()});
-    });
+    add("sinkhorn_csp.forward", bytes_of(op),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          op.forward(exec, ops.view(ops.x), ops.view(ops.y), scratch, {ops.valid_lengths()});
+        });
+    add("sinkhorn_csp.backward", bytes_of(op),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          op.backward(exec, ops.view(ops.dy), ops.view(ops.x), ops.view(ops.dx), scratch,
+                      {overwriting, ops.valid_lengths()});
+        });
   }
 
   void add_mix() {
     auto const bytes_of_mix = [](auto const& op) {
-      return [op](auto exec, O const& o) -> std::size_t {
-        return op.template workspace_bytes<T>(exec, o.e, o.of_mixing());
+      return [op](auto exec, call_operands const& ops) -> std::size_t {
+        return op.template workspace_bytes<T>(exec, ops.e, ops.mixing_extents());
       };
     };
     ss::sparse_mix<ss::topology::cdil> const saving;
-    auto const states = [=](T* data, O const& o) {
-      return ss::tensor_stack<T>(data, saving.saved_extents(o.e, o.of_mixing()));
+    auto const states = [=](T* data, call_operands const& ops) {
+      return ss::tensor_stack<T>(data, saving.saved_extents(ops.e, ops.mixing_extents()));
     };
-    add("sparse_mix.forward", bytes_of_mix(saving), [=](auto exec, O const& o, W w) {
-      saving.forward(exec, o.tensor(o.x), o.mixing(o.mix_weights), o.tensor(o.y),
-                     {states(o.new_states, o)}, w, {o.valid()});
-    }).saves = true;
-    add("sparse_mix.backward", bytes_of_mix(saving), [=](auto exec, O const& o, W w) {
-      saving.backward(exec, o.tensor(o.dy), o.tensor(o.x), o.mixing(o.mix_weights),
-                      {states(o.saved_states, o)}, o.tensor(o.dx), o.mixing(o.dmix_weights), w,
-                      {overwriting, o.valid()});
-    });
+    add("sparse_mix.forward", bytes_of_mix(saving),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          saving.forward(exec, ops.view(ops.x), ops.mixing_view(ops.mix_weights), ops.view(ops.y),
+                         {states(ops.new_states, ops)}, scratch, {ops.valid_lengths()});
+        })
+        .saves_state = true;
+    add("sparse_mix.backward", bytes_of_mix(saving),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          saving.backward(exec, ops.view(ops.dy), ops.view(ops.x), ops.mixing_view(ops.mix_weights),
+                          {states(ops.saved_states, ops)}, ops.view(ops.dx),
+                          ops.mixing_view(ops.dmix_weights), scratch,
+                          {overwriting, ops.valid_lengths()});
+        });
     ss::sparse_mix<ss::topology::cdil, ss::residual::none> const recomputing{ss::recompute};
     add("sparse_mix.forward, recomputing", bytes_of_mix(recomputing),
-        [=](auto exec, O const& o, W w) {
-          recomputing.forward(exec, o.tensor(o.x), o.mixing(o.mix_weights), o.tensor(o.y),
-                              ss::no_saved, w, {o.valid()});
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          recomputing.forward(exec, ops.view(ops.x), ops.mixing_view(ops.mix_weights),
+                              ops.view(ops.y), ss::no_saved, scratch, {ops.valid_lengths()});
         });
     add("sparse_mix.backward, of x, accumulating", bytes_of_mix(recomputing),
-        [=](auto exec, O const& o, W w) {
-          recomputing.backward(exec, o.tensor(o.dy), o.mixing(o.mix_weights), o.tensor(o.dx), w,
-                               {accumulating, o.valid()});
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          recomputing.backward(exec, ops.view(ops.dy), ops.mixing_view(ops.mix_weights),
+                               ops.view(ops.dx), scratch, {accumulating, ops.valid_lengths()});
         })
         .accumulates = true;
   }
@@ -210,63 +235,77 @@ class call_list {
   // permute, with the permutation that slicing_sort saves.
   void add_permute() {
     ss::permute const op;
-    add("permute.forward", bytes_of(op), [=](auto exec, O const& o, W w) {
-      op.forward(exec, o.tensor(o.x), {o.tensor(o.saved_perm)}, o.tensor(o.y), w, {o.valid()});
-    });
-    add("permute.backward, accumulating", bytes_of(op), [=](auto exec, O const& o, W w) {
-      op.backward(exec, o.tensor(o.dy), {o.tensor(o.saved_perm)}, o.tensor(o.dx), w,
-                  {accumulating, o.valid()});
-    }).accumulates = true;
+    add("permute.forward", bytes_of(op),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          op.forward(exec, ops.view(ops.x), {ops.view(ops.saved_perm)}, ops.view(ops.y), scratch,
+                     {ops.valid_lengths()});
+        });
+    add("permute.backward, accumulating", bytes_of(op),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          op.backward(exec, ops.view(ops.dy), {ops.view(ops.saved_perm)}, ops.view(ops.dx), scratch,
+                      {accumulating, ops.valid_lengths()});
+        })
+        .accumulates = true;
   }
 
-  // `random`: the features have a random matrix, which has a gradient.
+  // `has_random_rows`: the features have a random matrix, which has a gradient.
   template <class Op>
-  void add_linear(std::string const& variant, Op const& op, bool random) {
-    auto const extents_of_w = [=](O const& o) { return random ? o.attention.of_w() : extents3{}; };
+  void add_linear(std::string const& variant, Op const& op, bool has_random_rows) {
+    auto const random_rows_extents = [=](call_operands const& ops) {
+      return has_random_rows ? ops.attention.w_extents() : extents3{};
+    };
     auto const bytes = [=](bool backward) {
-      return [=](auto exec, O const& o) -> std::size_t {
-        ss::extents4 const heads = o.attention.of_heads();
-        return op.template workspace_bytes<T>(exec, heads, heads, extents_of_w(o),
-                                              backward ? extents_of_w(o) : extents3{});
+      return [=](auto exec, call_operands const& ops) -> std::size_t {
+        ss::extents4 const heads = ops.attention.heads_extents();
+        return op.template workspace_bytes<T>(exec, heads, heads, random_rows_extents(ops),
+                                              backward ? random_rows_extents(ops) : extents3{});
       };
     };
-    auto const matrix = [=](T* data, O const& o) {
-      return ss::tensor3<T>(random ? data : nullptr, extents_of_w(o));
+    auto const matrix = [=](T* data, call_operands const& ops) {
+      return ss::tensor3<T>(has_random_rows ? data : nullptr, random_rows_extents(ops));
     };
-    auto const inputs = [=](O const& o) {
-      return ss::linear_attention_inputs<T>{o.heads(o.q), o.heads(o.k), o.heads(o.v),
-                                            matrix(o.random_rows, o)};
+    auto const inputs = [=](call_operands const& ops) {
+      return ss::linear_attention_inputs<T>{ops.heads_view(ops.q), ops.heads_view(ops.k),
+                                            ops.heads_view(ops.v), matrix(ops.random_rows, ops)};
     };
-    add("linear_attention.forward" + variant, bytes(false), [=](auto exec, O const& o, W w) {
-      auto const rows = o.valid_in_attention();
-      op.forward(exec, inputs(o), o.heads(o.attended), w, ss::lengths(rows, rows));
-    });
-    add("linear_attention.backward" + variant, bytes(true), [=](auto exec, O const& o, W w) {
-      auto const rows = o.valid_in_attention();
-      op.backward(exec, o.heads(o.dattended), inputs(o),
-                  {o.heads(o.dq), o.heads(o.dk), o.heads(o.dv), matrix(o.drandom_rows, o)}, w,
-                  ss::lengths(rows, rows));
-    });
+    add("linear_attention.forward" + variant, bytes(false),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          auto const lengths = ops.attention_valid_lengths();
+          op.forward(exec, inputs(ops), ops.heads_view(ops.attention_output), scratch,
+                     ss::lengths(lengths, lengths));
+        });
+    add("linear_attention.backward" + variant, bytes(true),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          auto const lengths = ops.attention_valid_lengths();
+          op.backward(exec, ops.heads_view(ops.dattention_output), inputs(ops),
+                      {ops.heads_view(ops.dq), ops.heads_view(ops.dk), ops.heads_view(ops.dv),
+                       matrix(ops.drandom_rows, ops)},
+                      scratch, ss::lengths(lengths, lengths));
+        });
   }
 
   // merge_attention of two splits.
   void add_merge() {
-    auto const bytes = [](auto exec, O const& o) -> std::size_t {
-      return ss::merge_attention::workspace_bytes<T>(exec, o.attention.of_heads());
+    auto const bytes = [](auto exec, call_operands const& ops) -> std::size_t {
+      return ss::merge_attention::workspace_bytes<T>(exec, ops.attention.heads_extents());
     };
-    auto const splits = [](O const& o) {
-      ss::extents4 const e = o.attention.of_state();
+    auto const splits = [](call_operands const& ops) {
+      ss::extents4 const e = ops.attention.state_extents();
       return ss::attention_parts<T>{
-          {o.heads(o.k), ss::tensor4<A const>(o.softmax_state, e)},
-          {o.heads(o.v), ss::tensor4<A const>(o.softmax_state + e.size(), e)}};
+          {ops.heads_view(ops.k), ss::tensor4<A const>(ops.softmax_state, e)},
+          {ops.heads_view(ops.v), ss::tensor4<A const>(ops.softmax_state + e.size(), e)}};
     };
-    add("merge_attention.forward", bytes, [=](auto exec, O const& o, W w) {
-      ss::merge_attention().forward(exec, splits(o), o.heads(o.attended),
-                                    {ss::tensor4<A>(o.merged_state, o.attention.of_state())}, w);
-    });
-    add("merge_attention.forward, not saved", bytes, [=](auto exec, O const& o, W w) {
-      ss::merge_attention().forward(exec, splits(o), o.heads(o.attended), ss::no_saved, w);
-    });
+    add("merge_attention.forward", bytes,
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          ss::merge_attention().forward(
+              exec, splits(ops), ops.heads_view(ops.attention_output),
+              {ss::tensor4<A>(ops.merged_state, ops.attention.state_extents())}, scratch);
+        });
+    add("merge_attention.forward, not saved", bytes,
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          ss::merge_attention().forward(exec, splits(ops), ops.heads_view(ops.attention_output),
+                                        ss::no_saved, scratch);
+        });
   }
 };
 

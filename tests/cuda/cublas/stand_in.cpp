@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of cuBLAS on host memory, with plain loops.
 #include "stand_in.hpp"
 
 #include <slicesort/dtype.hpp>
@@ -13,7 +14,7 @@ namespace {
 using slicesort::bfloat16;
 using slicesort::float16;
 
-// The status of a function, which the test may have set to a failure.
+// Returns the status of a function. A test can select a function that fails.
 cublasStatus_t status_of(cublasHandle_t handle, char const* function) {
   return handle->failing_function == function ? handle->failure : CUBLAS_STATUS_SUCCESS;
 }
@@ -35,12 +36,12 @@ cublasStatus_t run_in_stream(cublasHandle_t handle, std::function<void()> work) 
 struct operand {
   void const* data;
   cudaDataType type;
-  int leading;
+  int leading_dimension;
   long long stride;
 
   std::size_t index(int batch, int row, int column) const {
-    return static_cast<std::size_t>(batch * stride + static_cast<long long>(column) * leading +
-                                    row);
+    return static_cast<std::size_t>(batch * stride +
+                                    static_cast<long long>(column) * leading_dimension + row);
   }
   double read(int batch, int row, int column) const {
     std::size_t const i = index(batch, row, column);
@@ -75,10 +76,10 @@ struct operand {
 };
 
 // True for the combinations of types in the manual's table that the library uses.
-bool supported(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t compute) {
+bool is_supported(cudaDataType a, cudaDataType b, cudaDataType c, cublasComputeType_t compute) {
   if (compute == CUBLAS_COMPUTE_64F) return a == CUDA_R_64F && b == a && c == a;
-  bool const narrow = a == CUDA_R_16F || a == CUDA_R_16BF;
-  return compute == CUBLAS_COMPUTE_32F && a == b && (narrow || a == CUDA_R_32F) &&
+  bool const is_16_bit = a == CUDA_R_16F || a == CUDA_R_16BF;
+  return compute == CUBLAS_COMPUTE_32F && a == b && (is_16_bit || a == CUDA_R_32F) &&
          (c == a || c == CUDA_R_32F);
 }
 
@@ -127,29 +128,29 @@ char const* cublasGetStatusString(cublasStatus_t status) {
 
 cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation, int rows,
-    int columns, int depth, void const* alpha, void const* a_data, cudaDataType a_type,
-    int a_leading, long long a_stride, void const* b_data, cudaDataType b_type, int b_leading,
-    long long b_stride, void const* beta, void* c_data, cudaDataType c_type, int c_leading,
-    long long c_stride, int batches, cublasComputeType_t compute, cublasGemmAlgo_t) {
+    int columns, int depth, void const* alpha, void const* a_data, cudaDataType a_type, int lda,
+    long long a_stride, void const* b_data, cudaDataType b_type, int ldb, long long b_stride,
+    void const* beta, void* c_data, cudaDataType c_type, int ldc, long long c_stride, int batches,
+    cublasComputeType_t compute, cublasGemmAlgo_t) {
   cublasStatus_t const status = status_of(handle, "cublasGemmStridedBatchedEx");
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   bool const a_transposed = a_operation != CUBLAS_OP_N, b_transposed = b_operation != CUBLAS_OP_N;
   if (rows < 0 || columns < 0 || depth < 0 || batches < 0 ||
-      a_leading < std::max(1, a_transposed ? depth : rows) ||
-      b_leading < std::max(1, b_transposed ? columns : depth) || c_leading < std::max(1, rows))
+      lda < std::max(1, a_transposed ? depth : rows) ||
+      ldb < std::max(1, b_transposed ? columns : depth) || ldc < std::max(1, rows))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (!supported(a_type, b_type, c_type, compute)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!is_supported(a_type, b_type, c_type, compute)) return CUBLAS_STATUS_NOT_SUPPORTED;
   handle->products.push_back({handle->stream, handle->workspace, handle->pointer_mode});
   // In device mode, cuBLAS would read alpha and beta from device memory, but they are on the
   // host.
   if (handle->pointer_mode != CUBLAS_POINTER_MODE_HOST) return CUBLAS_STATUS_SUCCESS;
-  auto const factor = [&](void const* address) {
+  auto const read_factor = [&](void const* address) {
     return compute == CUBLAS_COMPUTE_64F ? *static_cast<double const*>(address)
                                          : static_cast<double>(*static_cast<float const*>(address));
   };
-  double const alpha_value = factor(alpha), beta_value = factor(beta);
-  operand const a{a_data, a_type, a_leading, a_stride}, b{b_data, b_type, b_leading, b_stride},
-      c{c_data, c_type, c_leading, c_stride};
+  double const alpha_value = read_factor(alpha), beta_value = read_factor(beta);
+  operand const a{a_data, a_type, lda, a_stride}, b{b_data, b_type, ldb, b_stride},
+      c{c_data, c_type, ldc, c_stride};
   return run_in_stream(handle, [=] {
     for (int batch = 0; batch < batches; ++batch)
       for (int j = 0; j < columns; ++j)
@@ -158,8 +159,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(
           for (int k = 0; k < depth; ++k)
             sum += (a_transposed ? a.read(batch, k, i) : a.read(batch, i, k)) *
                    (b_transposed ? b.read(batch, j, k) : b.read(batch, k, j));
-          double const before = beta_value != 0 ? beta_value * c.read(batch, i, j) : 0;
-          c.write(batch, i, j, alpha_value * sum + before);
+          double const scaled_c = beta_value != 0 ? beta_value * c.read(batch, i, j) : 0;
+          c.write(batch, i, j, alpha_value * sum + scaled_c);
         }
   });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for cuBLAS on host memory, which needs no GPU. It has the functions that
-// <slicesort/policies/cublas.cuh> and its callers use, as in NVIDIA's manual, is linked in place of
-// cuBLAS, and records the state of the handle. Products are computed immediately, or with
-// SLICESORT_TEST_PTX in their stream, since the PTX machine's memory is the host's.
+// A stand-in for cuBLAS on host memory, which needs no GPU. It implements the functions that
+// <slicesort/policies/cublas.cuh> and its callers use, as specified in NVIDIA's manual. It is
+// linked in place of cuBLAS and records the state of the handle. Products are computed immediately;
+// with SLICESORT_TEST_PTX, whose device memory is host memory, they are computed in their stream.
 #pragma once
 
 #include <cublas_v2.h>
@@ -18,7 +18,7 @@ struct cublasContext {
   void* workspace = nullptr;  // null: cuBLAS's pool, not allowed in a capture
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
 
-  // The handle's state at a product.
+  // State of the handle when a product is called.
   struct product {
     cudaStream_t stream;
     void* workspace;

@@ -73,7 +73,7 @@ TEST_CASE("layouts and types that cuBLAS does not support are declined") {
 }
 
 TEST_CASE("the caller's workspace serves every product on the handle's stream") {
-  auto const stream = fake_pointer<cudaStream_t>(0), other = fake_pointer<cudaStream_t>(1);
+  auto const stream = fake_pointer<cudaStream_t>(0), other_stream = fake_pointer<cudaStream_t>(1);
   auto* const workspace = fake_pointer<void*>(2);
   cublasContext handle;
   REQUIRE(cublasSetStream(&handle, stream) == CUBLAS_STATUS_SUCCESS);
@@ -84,8 +84,8 @@ TEST_CASE("the caller's workspace serves every product on the handle's stream") 
     CHECK(product.stream == stream);
     CHECK(product.workspace == workspace);
   }
-  CHECK(multiply(handle, other));
-  CHECK(handle.products.back().stream == other);
+  CHECK(multiply(handle, other_stream));
+  CHECK(handle.products.back().stream == other_stream);
   CHECK(handle.products.back().workspace == nullptr);
 }
 

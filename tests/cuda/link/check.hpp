@@ -8,7 +8,7 @@
 
 namespace support {
 
-enum class outcome { right, rejected, wrong };
+enum class outcome { correct, rejected, incorrect };
 
 template <class Sort>
 outcome check_sort(char const* name, Sort sort) {
@@ -21,12 +21,12 @@ outcome check_sort(char const* name, Sort sort) {
   int const code = sort(x, y, rows, 5, message);
   if (code != 0) {
     std::printf("%s: error %d, %s\n", name, code, message);
-    return std::strstr(message, "cuda") != nullptr ? outcome::rejected : outcome::wrong;
+    return std::strstr(message, "cuda") != nullptr ? outcome::rejected : outcome::incorrect;
   }
-  bool const right =
+  bool const is_correct =
       std::memcmp(y, expected, sizeof y) == 0 && std::memcmp(rows, expected_rows, sizeof rows) == 0;
-  std::printf("%s: %s\n", name, right ? "right" : "WRONG");
-  return right ? outcome::right : outcome::wrong;
+  std::printf("%s: %s\n", name, is_correct ? "right" : "WRONG");
+  return is_correct ? outcome::correct : outcome::incorrect;
 }
 
 }  // namespace support

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sorts one column on the device, in a library that hides CUDA from its users.
 #include "sort_column.hpp"
 
 #include <slicesort/cuda.cuh>

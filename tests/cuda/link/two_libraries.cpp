@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads two shared libraries with the same kernels, each for another architecture, with global
-// symbols. usage: two_libraries FIRST.so SECOND.so
+// Loads two shared libraries with the same kernels, each for a different architecture, with
+// global symbols. Usage: two_libraries FIRST.so SECOND.so
 #include "check.hpp"
 
 #include <dlfcn.h>
@@ -17,16 +17,16 @@ sort_function load(char const* path) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
+int main(int argc, char** argv) {
   using support::check_sort;
   using support::outcome;
-  if (count != 3) return 2;
-  sort_function const first = load(arguments[1]), second = load(arguments[2]);
+  if (argc != 3) return 2;
+  sort_function const first = load(argv[1]), second = load(argv[2]);
   if (first == nullptr || second == nullptr) return 1;
   // A library may lack code for this device, and there may be no device; no result may be wrong.
-  for (int round = 0; round < 2; ++round)
-    if (check_sort(arguments[1], first) == outcome::wrong ||
-        check_sort(arguments[2], second) == outcome::wrong)
+  for (int attempt = 0; attempt < 2; ++attempt)
+    if (check_sort(argv[1], first) == outcome::incorrect ||
+        check_sort(argv[2], second) == outcome::incorrect)
       return 1;
   return 0;
 }

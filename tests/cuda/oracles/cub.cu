@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sorts the segments of a vector with CUB.
 #include "cub.hpp"
 
 #include "cuda/backend/device.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernels that fill and check tensors too large to copy to the host.
 #include "large.hpp"
 
 #include "cuda/backend/device.hpp"
@@ -15,25 +16,25 @@ using slicesort::index_t;
 
 // Computes the source's elements from their positions, so no copy of the source is needed.
 __device__ std::uint16_t source(index_t b, index_t n, index_t c) {
-  auto const h = slicesort::detail::counter_hash32(
+  auto const hash = slicesort::detail::counter_hash32(
       static_cast<std::uint64_t>(b), static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(n));
-  std::uint16_t const bits = static_cast<std::uint16_t>((0x3c00 + (h >> 8) % 1500));
-  return (h & 1) != 0 ? bits | 0x8000 : bits;
+  std::uint16_t const bits = static_cast<std::uint16_t>((0x3c00 + (hash >> 8) % 1500));
+  return (hash & 1) != 0 ? bits | 0x8000 : bits;
 }
 __device__ unsigned key(std::uint16_t bits) {
   return (bits & 0x8000) != 0 ? static_cast<std::uint16_t>(~bits) : bits | 0x8000u;
 }
-__device__ index_t row_at(void const* perm, bool narrow, index_t i) {
-  return narrow ? static_cast<std::uint16_t const*>(perm)[i]
-                : static_cast<std::uint32_t const*>(perm)[i];
+__device__ index_t row_at(void const* perm, bool is_16_bit, index_t i) {
+  return is_16_bit ? static_cast<std::uint16_t const*>(perm)[i]
+                   : static_cast<std::uint32_t const*>(perm)[i];
 }
 
 // Adjacent threads process adjacent channels.
 template <class F>
 __device__ void for_each_column(extents3 e, F const& f) {
-  index_t const step = static_cast<index_t>(gridDim.x) * blockDim.x;
+  index_t const stride = static_cast<index_t>(gridDim.x) * blockDim.x;
   for (index_t i = static_cast<index_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       i < e.batch * e.channels; i += step)
+       i < e.batch * e.channels; i += stride)
     f(i / e.channels, i % e.channels);
 }
 
@@ -45,8 +46,8 @@ __global__ void fill(std::uint16_t* data, extents3 e, strides3 s) {
 }
 
 // `perm` is contiguous, `values` has strides.
-__global__ void check(std::uint16_t const* values, void const* perm, bool narrow, extents3 e,
-                      strides3 s, sort_faults* faults) {
+__global__ void check_sort(std::uint16_t const* values, void const* perm, bool is_16_bit,
+                           extents3 e, strides3 s, sort_faults* faults) {
   for_each_column(e, [&](index_t b, index_t c) {
     sort_faults column_faults{};
     unsigned last_key = 0;
@@ -54,34 +55,37 @@ __global__ void check(std::uint16_t const* values, void const* perm, bool narrow
     unsigned long long sum = 0;
     for (index_t n = 0; n < e.length; ++n) {
       std::uint16_t const value = values[b * s.batch + n * s.length + c * s.channels];
-      index_t const row = row_at(perm, narrow, (b * e.length + n) * e.channels + c);
-      column_faults.moved += row >= e.length || value != source(b, row, c);
-      unsigned const k = key(value);
-      column_faults.order += n > 0 && k < last_key;
-      column_faults.stability += n > 0 && k == last_key && row <= last_row;
-      last_key = k, last_row = row;
+      index_t const row = row_at(perm, is_16_bit, (b * e.length + n) * e.channels + c);
+      column_faults.wrong_values += row >= e.length || value != source(b, row, c);
+      unsigned const value_key = key(value);
+      column_faults.wrong_order += n > 0 && value_key < last_key;
+      column_faults.unstable_ties += n > 0 && value_key == last_key && row <= last_row;
+      last_key = value_key, last_row = row;
       // The sum of hashes is 0 for a permutation of 0 .. length - 1.
       sum += slicesort::detail::counter_hash64(77, static_cast<std::uint64_t>(row)) -
              slicesort::detail::counter_hash64(77, static_cast<std::uint64_t>(n));
     }
-    column_faults.permutation = sum != 0;
-    if (column_faults.moved != 0) atomicAdd(&faults->moved, column_faults.moved);
-    if (column_faults.order != 0) atomicAdd(&faults->order, column_faults.order);
-    if (column_faults.stability != 0) atomicAdd(&faults->stability, column_faults.stability);
-    if (column_faults.permutation != 0) atomicAdd(&faults->permutation, column_faults.permutation);
+    column_faults.invalid_columns = sum != 0;
+    if (column_faults.wrong_values != 0)
+      atomicAdd(&faults->wrong_values, column_faults.wrong_values);
+    if (column_faults.wrong_order != 0) atomicAdd(&faults->wrong_order, column_faults.wrong_order);
+    if (column_faults.unstable_ties != 0)
+      atomicAdd(&faults->unstable_ties, column_faults.unstable_ties);
+    if (column_faults.invalid_columns != 0)
+      atomicAdd(&faults->invalid_columns, column_faults.invalid_columns);
   });
 }
 
-__global__ void check_back(std::uint16_t const* moved, void const* perm, bool narrow, extents3 e,
-                           strides3 s, sort_faults* faults) {
+__global__ void check_backward(std::uint16_t const* restored, void const* perm, bool is_16_bit,
+                               extents3 e, strides3 s, sort_faults* faults) {
   for_each_column(e, [&](index_t b, index_t c) {
-    unsigned long long wrong = 0;
+    unsigned long long mismatches = 0;
     for (index_t n = 0; n < e.length; ++n) {
-      index_t const row = row_at(perm, narrow, (b * e.length + n) * e.channels + c);
-      wrong += row >= e.length ||
-               moved[b * s.batch + row * s.length + c * s.channels] != source(b, n, c);
+      index_t const row = row_at(perm, is_16_bit, (b * e.length + n) * e.channels + c);
+      mismatches += row >= e.length ||
+                    restored[b * s.batch + row * s.length + c * s.channels] != source(b, n, c);
     }
-    if (wrong != 0) atomicAdd(&faults->moved, wrong);
+    if (mismatches != 0) atomicAdd(&faults->wrong_values, mismatches);
   });
 }
 
@@ -105,20 +109,20 @@ void fill_bf16(void* data, extents3 e, strides3 s) {
   SLICESORT_TEST_CUDA_CALL(cudaGetLastError());
   SLICESORT_TEST_CUDA_CALL(cudaDeviceSynchronize());
 }
-sort_faults check_bf16_sort(void const* values, void const* perm, bool narrow, extents3 e,
+sort_faults check_bf16_sort(void const* values, void const* perm, bool is_16_bit, extents3 e,
                             strides3 s) {
   return count_faults([&](sort_faults* faults) {
-    check<<<blocks, threads>>>(static_cast<std::uint16_t const*>(values), perm, narrow, e, s,
-                               faults);
+    check_sort<<<blocks, threads>>>(static_cast<std::uint16_t const*>(values), perm, is_16_bit, e,
+                                    s, faults);
   });
 }
-unsigned long long check_bf16_backward(void const* moved, void const* perm, bool narrow, extents3 e,
-                                       strides3 s) {
+unsigned long long check_bf16_backward(void const* restored, void const* perm, bool is_16_bit,
+                                       extents3 e, strides3 s) {
   return count_faults([&](sort_faults* faults) {
-           check_back<<<blocks, threads>>>(static_cast<std::uint16_t const*>(moved), perm, narrow,
-                                           e, s, faults);
+           check_backward<<<blocks, threads>>>(static_cast<std::uint16_t const*>(restored), perm,
+                                               is_16_bit, e, s, faults);
          })
-      .moved;
+      .wrong_values;
 }
 
 }  // namespace support

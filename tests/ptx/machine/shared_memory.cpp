@@ -27,8 +27,8 @@ void shared_memory::prepare(block& owner, std::size_t bytes, access_widths const
   }
 }
 
-void shared_memory::begin_block(unsigned char garbage) {
-  std::fill(bytes_.begin(), bytes_.end(), garbage);
+void shared_memory::begin_block(unsigned char garbage_tensor) {
+  std::fill(bytes_.begin(), bytes_.end(), garbage_tensor);
   std::fill(remote_accesses_.begin(), remote_accesses_.end(), write_record{});
   std::fill(uniform_lines_.begin(), uniform_lines_.end(), static_cast<unsigned char>(1));
 }

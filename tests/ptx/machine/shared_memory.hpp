@@ -24,7 +24,7 @@ class shared_memory {
   void prepare(block& owner, std::size_t bytes, access_widths const& widths,
                machine_options const& options);
   // Fills memory with `garbage`.
-  void begin_block(unsigned char garbage);
+  void begin_block(unsigned char garbage_tensor);
   // Called when the clock restarts.
   void clear_history();
   // Throws fault if another block of the cluster may still access this memory. `last` is the last

@@ -20,7 +20,7 @@ struct allocation {
 };
 
 constexpr std::size_t alignment = 512;  // alignment of cudaMalloc
-constexpr unsigned char garbage = 0xdb;
+constexpr unsigned char garbage_tensor = 0xdb;
 constexpr std::size_t max_freed_bytes = std::size_t{256} << 20;
 
 // Never destroyed, since programs may free memory when they end.
@@ -57,7 +57,7 @@ void* allocate(std::size_t bytes, memory_kind kind) {
   void* const data = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
   if (data == nullptr) return nullptr;
   if (kind == memory_kind::device) {
-    std::memset(data, garbage, bytes);
+    std::memset(data, garbage_tensor, bytes);
     registry().used_bytes += bytes;
   }
   registry().blocks[static_cast<unsigned char const*>(data)] = {bytes, kind};

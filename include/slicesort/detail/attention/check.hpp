@@ -71,7 +71,7 @@ inline void check_rows(checker& c, attention_view const& view, attention_view co
 // Checks a policy value that multiplies or is added to values of type A. The limit leaves room for
 // the constants it is multiplied by.
 template <class A>
-void check_number(checker& c, char const* name, double value) {
+void check_policy_value(checker& c, char const* name, double value) {
   constexpr double limit = sizeof(A) == sizeof(double) ? 1e300 : 1e38;
   if (!(std::fabs(value) <= limit))
     c.fail(error_kind::argument, "%s is %g, must be in -%g..%g", name, value, limit, limit);

@@ -24,10 +24,10 @@ struct attention_head {
         keys(valid_rows(lengths.keys, sample, s.keys)),
         all_keys(s.keys) {}
 
-  index_t longer() const { return std::max(queries, keys); }
+  index_t max_length() const { return std::max(queries, keys); }
   template <class T>
   T* at(tensor4<T> t, index_t row) const {
-    return first_of(t, {sample, head}) + row * t.strides().length;
+    return head_data(t, {sample, head}) + row * t.strides().length;
   }
 };
 

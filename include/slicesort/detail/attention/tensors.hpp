@@ -38,7 +38,7 @@ struct head_index {
 
 // Address of the first element of a head.
 template <class T>
-SLICESORT_HD T* first_of(tensor4<T> t, head_index head) {
+SLICESORT_HD T* head_data(tensor4<T> t, head_index head) {
   strides4 const s = t.strides();
   return t.data() + head.sample * s.batch + head.head * s.heads;
 }
@@ -49,8 +49,8 @@ struct row_statistics {
   A max, sum;
 };
 template <class A>
-SLICESORT_HD_INLINE row_statistics<A> saved_statistics(tensor4<A const> const& state,
-                                                       head_index head, index_t row) {
+SLICESORT_HD_INLINE row_statistics<A> load_statistics(tensor4<A const> const& state,
+                                                      head_index head, index_t row) {
   return {state(head.sample, head.head, row, 0), state(head.sample, head.head, row, 1)};
 }
 template <class A>

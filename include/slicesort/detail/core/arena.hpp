@@ -38,7 +38,7 @@ class amount {
   constexpr amount(index_t n) : value_(static_cast<std::size_t>(n)) {}
   constexpr amount(int n) : value_(static_cast<std::size_t>(n)) {}
 
-  constexpr std::size_t number() const { return value_; }
+  constexpr std::size_t value() const { return value_; }
   friend constexpr amount operator+(amount a, amount b) {
     return a.value_ > max - b.value_ ? amount(max) : amount(a.value_ + b.value_);
   }
@@ -67,8 +67,8 @@ class arena {
   template <class T>
   T* take(amount count) {
     std::size_t const offset = used_;
-    used_ = round_up((offset + count * sizeof(T)).number());
-    return has_memory_ && count.number() != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
+    used_ = round_up((offset + count * sizeof(T)).value());
+    return has_memory_ && count.value() != 0 ? reinterpret_cast<T*>(base_ + offset) : nullptr;
   }
 
   // Allocates two layouts in the same bytes. They must not be in use at the same time.
@@ -85,7 +85,7 @@ class arena {
   // Number of bytes allocated so far plus padding, for memory that starts at any address.
   std::size_t bytes() const {
     // nvcc 13.0 drops the parentheses of `amount(used_) + (alignment - 1)`.
-    return used_ == 0 ? 0 : (amount(used_) + amount(alignment - 1)).number();
+    return used_ == 0 ? 0 : (amount(used_) + amount(alignment - 1)).value();
   }
 
  private:

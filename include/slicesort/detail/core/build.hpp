@@ -164,8 +164,8 @@
 // ABI tag, required on every function of `slicesort::v0`.
 #if defined(__GNUC__)
 #  define SLICESORT_PP_TEXT_(name) #  name
-#  define SLICESORT_PP_TEXT(name) SLICESORT_PP_TEXT_(name)
-#  define SLICESORT_ABI_TAG __attribute__((abi_tag(SLICESORT_PP_TEXT(SLICESORT_BUILD))))
+#  define SLICESORT_PP_STRINGIZE(name) SLICESORT_PP_TEXT_(name)
+#  define SLICESORT_ABI_TAG __attribute__((abi_tag(SLICESORT_PP_STRINGIZE(SLICESORT_BUILD))))
 #else
 #  define SLICESORT_ABI_TAG
 #endif

@@ -29,16 +29,16 @@ struct gemm_layout {
 };
 
 // True if the BLAS's 32-bit integers can hold the value.
-inline bool fits_blas(index_t value) { return value <= std::numeric_limits<int>::max(); }
+inline bool fits_int32(index_t value) { return value <= std::numeric_limits<int>::max(); }
 
 inline gemm_layout layout_of(gemm_operand const& m, index_t rows, index_t columns) {
   auto const contiguous = [](index_t count, index_t stride) { return count <= 1 || stride == 1; };
   // Returns 0 for strides that a BLAS rejects. A BLAS checks the stride even if the extent is 1.
   auto const leading_dimension_of = [](index_t count, index_t stride, index_t min) {
     min = std::max<index_t>(min, 1);
-    return count <= 1 ? min : stride >= min && fits_blas(stride) ? stride : 0;
+    return count <= 1 ? min : stride >= min && fits_int32(stride) ? stride : 0;
   };
-  if (!fits_blas(rows) || !fits_blas(columns)) return {false, false, 0};
+  if (!fits_int32(rows) || !fits_int32(columns)) return {false, false, 0};
   if (contiguous(columns, m.column_stride))
     if (index_t const leading_dimension = leading_dimension_of(rows, m.row_stride, columns))
       return {true, false, static_cast<int>(leading_dimension)};

@@ -79,12 +79,13 @@ struct device_implementation<csp_op<Aligned>> {
     for (index_t first_sample = 0; first_sample < extents.batch; first_sample += buffers.samples) {
       extents3 const chunk_extents{std::min(buffers.samples, extents.batch - first_sample),
                                    extents.length, extents.channels};
-      copy_merged(grid, slice_batch(params.x, first_sample, chunk_extents), buffers.copy, adjacent);
+      copy_as_one_sample(grid, slice_batch(params.x, first_sample, chunk_extents), buffers.copy,
+                         adjacent);
       groups_view<T> chunk = view;
       chunk.groups.extents = chunk_extents;
       chunk.groups.lengths = slice_batch(params.lengths, first_sample, chunk_extents);
-      chunk.x =
-          tensor3<T const>(buffers.copy, chunk_extents, merged_strides(chunk_extents, adjacent));
+      chunk.x = tensor3<T const>(buffers.copy, chunk_extents,
+                                 one_sample_strides(chunk_extents, adjacent));
       chunk.y = slice_batch(params.y, first_sample, chunk_extents);
       chunk.order = slice_batch(view.order, first_sample);
       chunk.destinations = slice_batch(view.destinations, first_sample);

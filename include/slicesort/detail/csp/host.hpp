@@ -70,7 +70,7 @@ void host_implementation<csp_op<Aligned>>::forward(host_exec const& exec,
   arena memory(w);
   csp_layout<T> layout(memory, exec, params.shape(), Aligned);
   layout.evaluate_policies(params.config, extents);
-  csp_kernels<T> const kernels(chosen_isa(exec.instructions));
+  csp_kernels<T> const kernels(resolve_isa(exec.instructions));
   if constexpr (Aligned) align_groups(exec, params, layout, kernels);
   index_t const group = params.config.group,
                 exchanged_channels = exchange_unshifted_pairs(exec, params, layout, kernels);
@@ -101,7 +101,7 @@ void host_implementation<csp_op<Aligned>>::backward(host_exec const& exec,
   arena memory(w);
   csp_layout<T> layout(memory, exec, params.shape(), Aligned);
   layout.evaluate_policies(params.config, extents);
-  csp_kernels<T> const kernels(chosen_isa(exec.instructions));
+  csp_kernels<T> const kernels(resolve_isa(exec.instructions));
   index_t const exchanged_channels = exchange_unshifted_pairs(exec, params, layout, kernels);
   for_each_column_chunk(exec, extents, [&](unsigned thread, column_chunk chunk) {
     csp_tile<T> tile =

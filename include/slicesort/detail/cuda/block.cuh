@@ -99,7 +99,7 @@ class device_block {
 #endif
   template <int Width, class A, class T, int Rows, int Columns>
   __device__ __forceinline__ void mma_abt(register_tile<A, Rows, Columns>& sums,
-                                          tile_piece<T> const* a, tile_piece<T> const* b,
+                                          tile_vector16<T> const* a, tile_vector16<T> const* b,
                                           int depth) {
     if constexpr (tensor_cores && has_tensor_core_mma<T>)
       tensor_mma_abt<Width>(sums, a, b), (void)depth;
@@ -115,7 +115,7 @@ class device_block {
   }
   template <int Width, class A, class T, class Weights, int Rows>
   __device__ __forceinline__ void mma_ab(register_tile<A, Rows, Width / 8>& sums,
-                                         Weights const& weights, tile_piece<T> const* x,
+                                         Weights const& weights, tile_vector16<T> const* x,
                                          int width) {
     if constexpr (tensor_cores && has_tensor_core_mma<T>)
       tensor_mma_ab<Width>(sums, weights, x), (void)width;

@@ -76,10 +76,11 @@ __device__ __forceinline__ unsigned hidden_lane() {
 
 template <int Width, class T, int Rows, int Columns>
 __device__ __forceinline__ void tensor_mma_abt(register_tile<float, Rows, Columns>& sums,
-                                               tile_piece<T> const* a, tile_piece<T> const* b) {
+                                               tile_vector16<T> const* a,
+                                               tile_vector16<T> const* b) {
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
-  using tile = piece_tile<T, Width>;
-  constexpr unsigned piece_bytes = sizeof(tile_piece<T>);
+  using tile = vector16_tile<T, Width>;
+  constexpr unsigned piece_bytes = sizeof(tile_vector16<T>);
   unsigned const lane = hidden_lane();
   unsigned const a_start = shared_address(a) + piece_bytes * tile::row_start(lane % 16),
                  b_start =
@@ -87,7 +88,7 @@ __device__ __forceinline__ void tensor_mma_abt(register_tile<float, Rows, Column
   unsigned const a_piece = lane / 16 ^ tile::swizzle(lane),
                  b_piece = lane / 8 % 2 ^ tile::swizzle(lane);
   SLICESORT_UNROLL
-  for (int k = 0; k < Width / (2 * elements_per_piece<T>); ++k) {
+  for (int k = 0; k < Width / (2 * elements_per_vector16<T>); ++k) {
     unsigned const a_address = a_start + piece_bytes * (a_piece ^ 2 * k),
                    b_address = b_start + piece_bytes * (b_piece ^ 2 * k);
     std::uint32_t a_fragments[static_cast<std::size_t>(Rows)][4];
@@ -136,10 +137,10 @@ __device__ __forceinline__ tensor_operand<Rows, Columns> as_tensor_operand(
 template <int Width, class T, int Rows, int Columns>
 __device__ __forceinline__ void tensor_mma_ab(register_tile<float, Rows, Width / 8>& sums,
                                               tensor_operand<Rows, Columns> const& weights,
-                                              tile_piece<T> const* x) {
+                                              tile_vector16<T> const* x) {
   static_assert(Columns % 2 == 0, "tiles of 16 columns");
-  using tile = piece_tile<T, Width>;
-  constexpr unsigned piece_bytes = sizeof(tile_piece<T>);
+  using tile = vector16_tile<T, Width>;
+  constexpr unsigned piece_bytes = sizeof(tile_vector16<T>);
   unsigned const lane = hidden_lane();
   unsigned const start = shared_address(x) + piece_bytes * tile::row_start(lane % 16),
                  piece = lane / 16 ^ tile::swizzle(lane);

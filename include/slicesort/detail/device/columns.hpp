@@ -34,7 +34,7 @@ struct row_range {
 // Iterates over elements that are `increment` apart. Cheaper than computing the address of each
 // row.
 template <class T>
-struct row_walk {
+struct row_iterator {
   T* pointer;
   index_t increment;
 
@@ -46,13 +46,13 @@ struct row_walk {
 };
 // Iterates over rows `start` + r of a column for each r in `rows`. `rows` must not be empty.
 template <class T>
-SLICESORT_HD_INLINE row_walk<T> walk_rows(T* column, index_t stride, index_t start,
-                                          row_range rows) {
+SLICESORT_HD_INLINE row_iterator<T> walk_rows(T* column, index_t stride, index_t start,
+                                              row_range rows) {
   return {column + (start + rows.first) * stride, row_increment(rows.step, rows.end, stride)};
 }
 // Iterates over a column that is accessed by row number.
 template <class Rows>
-struct indexed_walk {
+struct indexed_iterator {
   Rows rows;
   index_t next_row, step;
 
@@ -105,7 +105,7 @@ struct column_of {
       : data(tensor.data() + tensor.offset(column.batch, 0, column.channel)),
         stride(tensor.strides().length) {}
   SLICESORT_HD T& operator[](index_t row) const { return data[row * stride]; }
-  SLICESORT_HD row_walk<T> walk(index_t start, row_range rows) const {
+  SLICESORT_HD row_iterator<T> walk(index_t start, row_range rows) const {
     return walk_rows(data, stride, start, rows);
   }
 };
@@ -123,7 +123,7 @@ struct index_rows {
         strides(tensor.strides()),
         is_16_bit(tensor.width() == index_width::bits16) {}
 
-  SLICESORT_HD bool present() const { return data != nullptr; }
+  SLICESORT_HD bool is_present() const { return data != nullptr; }
 };
 struct index_column {
   void* data;
@@ -163,7 +163,7 @@ struct index_column {
   SLICESORT_HD_INLINE void set_typed(Index* column, index_t start, row_range rows,
                                      ValueOf const& value_of) const {
     if (rows.first >= rows.end) return;
-    row_walk<Index> walk = walk_rows(column, stride, start, rows);
+    row_iterator<Index> walk = walk_rows(column, stride, start, rows);
     copy_rows<Count>(rows, value_of, [&](int, auto row) { walk.next() = static_cast<Index>(row); });
   }
 };
@@ -178,11 +178,11 @@ SLICESORT_HD_INLINE int log2_of(int power_of_two) {
 // Maps the threads of a block to a tile of `width` columns, a power of two that divides the block.
 // Each thread stays in one column. Neighboring threads take neighboring columns, or neighboring
 // rows if rows are adjacent in memory.
-struct tile_walk {
+struct thread_mapping {
   int column;           // column in the tile
   int first_row, step;  // first row and row step of the thread
 
-  SLICESORT_HD tile_walk(int thread, int threads, int width, bool rows_adjacent) {
+  SLICESORT_HD thread_mapping(int thread, int threads, int width, bool rows_adjacent) {
     int const log2_width = log2_of(width);  // avoids an integer division
     step = threads >> log2_width;
     column = thread & (width - 1);
@@ -199,7 +199,7 @@ struct tile_walk {
 // Column of a thread in a tile of a tensor's columns. The last tile may extend past the tensor.
 // Threads without a column get column 0 and must not process it.
 struct column_work {
-  tile_walk walk;
+  thread_mapping walk;
   index_t column_number;  // flat index of the column
   bool has_column;        // true if the thread's column is in the tensor
   column_index column;

@@ -114,13 +114,13 @@ SLICESORT_HD constexpr std::common_type_t<A, B> divide_up(A a, B b) {
 }
 
 // Returns the largest power of two <= n. Requires n >= 1.
-constexpr index_t half_power_of_two(index_t n) {
+constexpr index_t bit_floor(index_t n) {
   index_t p = 1;
   while (p <= n / 2) p *= 2;
   return p;
 }
 // Returns the smallest power of two >= n.
-constexpr index_t ceil_power_of_two(index_t n) {
+constexpr index_t bit_ceil(index_t n) {
   index_t p = 1;
   while (p < n) p *= 2;
   return p;

@@ -19,8 +19,8 @@
 SLICESORT_DETAIL_BEGIN
 
 struct tile_lane {
-  int g, t;  // group and thread in the group: "groupID" and "threadID_in_group" of the PTX manual
-  SLICESORT_HD explicit tile_lane(int rank) : g(rank % 32 / 4), t(rank % 4) {}
+  int group, thread_in_group;  // "groupID" and "threadID_in_group" of the PTX manual
+  SLICESORT_HD explicit tile_lane(int rank) : group(rank % 32 / 4), thread_in_group(rank % 4) {}
 };
 
 // One lane's elements of Rows x Columns tiles of 16 x 8: 2 * Rows rows of 2 * Columns elements.
@@ -54,15 +54,15 @@ struct register_tile {
   static SLICESORT_HD_INLINE constexpr int lane_row(int i) {
     return i / (4 * Columns) * 2 + i / 2 % 2;
   }
-  static SLICESORT_HD_INLINE int row(int i, tile_lane lane) { return lane_row(i) * 8 + lane.g; }
+  static SLICESORT_HD_INLINE int row(int i, tile_lane lane) { return lane_row(i) * 8 + lane.group; }
   static SLICESORT_HD_INLINE int column(int i, tile_lane lane) {
-    return i / 4 % Columns * 8 + 2 * lane.t + i % 2;
+    return i / 4 % Columns * 8 + 2 * lane.thread_in_group + i % 2;
   }
 };
 
 // One value per row of a lane.
 template <class A, int Rows>
-struct row_numbers {
+struct row_values {
   A values[static_cast<std::size_t>(2 * Rows)];
 
   SLICESORT_HD_INLINE A& operator[](int row) { return values[row]; }

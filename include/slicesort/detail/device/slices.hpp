@@ -40,19 +40,19 @@ tensor_stack<T> slice_batch(tensor_stack<T> view, index_t first, index_t count) 
           view.strides()};
 }
 
-inline bool narrow_rows(index_t length) { return length <= 65536; }
+inline bool fits_16_bits(index_t length) { return length <= 65536; }
 
 // Takes memory for a tensor of row numbers.
-inline void* take_scratch_rows(arena& memory, extents3 extents) {
+inline void* allocate_row_numbers(arena& memory, extents3 extents) {
   auto const elements = static_cast<std::size_t>(extents.size());
-  if (narrow_rows(extents.length)) return memory.take<std::uint16_t>(elements);
+  if (fits_16_bits(extents.length)) return memory.take<std::uint16_t>(elements);
   return memory.take<std::uint32_t>(elements);
 }
-inline index_rows scratch_rows(void* data, extents3 extents, strides3 strides) {
+inline index_rows row_numbers_view(void* data, extents3 extents, strides3 strides) {
   index_rows rows;
   rows.data = data;
   rows.strides = strides;
-  rows.is_16_bit = narrow_rows(extents.length);
+  rows.is_16_bit = fits_16_bits(extents.length);
   return rows;
 }
 

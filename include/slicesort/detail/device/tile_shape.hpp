@@ -31,12 +31,12 @@ inline int tile_width(device_info device, permute_tuning const& tuning, std::siz
     width *= 2;
   while (width < tuning.tile_columns && width < columns &&
          tile_fits(2 * width, tuning.shared_tile_bytes) &&
-         columns / (2 * width) >= 2 * device.processors)
+         columns / (2 * width) >= 2 * device.sm_count)
     width *= 2;
   while (width < tuning.tile_threads && width < columns &&
          tile_fits(2 * width, tuning.shared_tile_bytes) &&
          2 * width * length <= tuning.tile_threads * tuning.tile_elements &&
-         columns / (2 * width) >= 2 * device.processors)
+         columns / (2 * width) >= 2 * device.sm_count)
     width *= 2;
   return width;
 }
@@ -49,9 +49,8 @@ inline int tile_threads(permute_tuning const& tuning, std::size_t column_bytes, 
       column_bytes * static_cast<std::size_t>(width) <= tuning.shared_tile_bytes;
   index_t const limit = std::max(
       width, shares_multiprocessor ? std::max(tuning.tile_threads / 2, 32) : tuning.tile_threads);
-  return static_cast<int>(
-      std::clamp<index_t>(ceil_power_of_two(divide_up(width * length, tuning.tile_elements)),
-                          std::max(32, width), limit));
+  return static_cast<int>(std::clamp<index_t>(
+      bit_ceil(divide_up(width * length, tuning.tile_elements)), std::max(32, width), limit));
 }
 
 // Sets kernel.threads, if there is such a member.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of tiles in shared memory by one warp, without tensor cores. A tile has rows of `Width`
-// elements, in pieces of 16 bytes with the layout `piece_tile`.
+// elements, in pieces of 16 bytes with the layout `vector16_tile`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -28,24 +28,25 @@ struct tf32 {
 };
 
 template <class T>
-struct alignas(16) tile_piece {
+struct alignas(16) tile_vector16 {
   static constexpr int elements = 16 / static_cast<int>(sizeof(T));
   T value[static_cast<unsigned>(elements)];
 };
 template <class T>
-inline constexpr int elements_per_piece = tile_piece<T>::elements;
+inline constexpr int elements_per_vector16 = tile_vector16<T>::elements;
 
 // Layout of a tile with rows of `Width` elements T. Offsets are in pieces.
 template <class T, int Width>
-using piece_tile = swizzled_tile<Width / elements_per_piece<T>, 1, 8>;
+using vector16_tile = swizzled_tile<Width / elements_per_vector16<T>, 1, 8>;
 
 // Computes sums[r][c] += sum over k < depth of a[r][k] * b[c][k]. May round `depth` up to whole
 // pieces, which are padded with zeros.
 template <int Width, class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void plain_mma_abt(Block& block, register_tile<A, Rows, Columns>& sums,
-                                       tile_piece<T> const* a, tile_piece<T> const* b, int depth) {
-  using tile = piece_tile<T, Width>;
-  constexpr int elements = elements_per_piece<T>;
+                                       tile_vector16<T> const* a, tile_vector16<T> const* b,
+                                       int depth) {
+  using tile = vector16_tile<T, Width>;
+  constexpr int elements = elements_per_vector16<T>;
   tile_lane const lane(block.rank());
   int const pieces = (depth + elements - 1) / elements;
   SLICESORT_NO_UNROLL
@@ -53,14 +54,16 @@ SLICESORT_HD_INLINE void plain_mma_abt(Block& block, register_tile<A, Rows, Colu
     A a_rows[static_cast<std::size_t>(2 * Rows * elements)];
     SLICESORT_UNROLL
     for (int i = 0; i < 2 * Rows; ++i) {
-      tile_piece<T> const piece = a[tile::offset(8 * i + lane.g, k, tile::swizzle(lane.g))];
+      tile_vector16<T> const piece =
+          a[tile::offset(8 * i + lane.group, k, tile::swizzle(lane.group))];
       SLICESORT_UNROLL
       for (int e = 0; e < elements; ++e) a_rows[i * elements + e] = static_cast<A>(piece.value[e]);
     }
     SLICESORT_UNROLL
     for (int j = 0; j < 2 * Columns; ++j) {
-      int const column = 2 * lane.t + j % 2;
-      tile_piece<T> const piece = b[tile::offset(8 * (j / 2) + column, k, tile::swizzle(column))];
+      int const column = 2 * lane.thread_in_group + j % 2;
+      tile_vector16<T> const piece =
+          b[tile::offset(8 * (j / 2) + column, k, tile::swizzle(column))];
       SLICESORT_UNROLL
       for (int e = 0; e < elements; ++e) {
         A const b_element = static_cast<A>(piece.value[e]);
@@ -91,9 +94,9 @@ SLICESORT_HD_INLINE register_tile<A, Rows, Columns> plain_mma_operand(
 template <int Width, class Block, class A, class T, int Rows, int Columns>
 SLICESORT_HD_INLINE void plain_mma_ab(Block& block, register_tile<A, Rows, Width / 8>& sums,
                                       register_tile<A, Rows, Columns> const& weights,
-                                      tile_piece<T> const* x, int width) {
-  using tile = piece_tile<T, Width>;
-  constexpr int elements = elements_per_piece<T>;
+                                      tile_vector16<T> const* x, int width) {
+  using tile = vector16_tile<T, Width>;
+  constexpr int elements = elements_per_vector16<T>;
   tile_lane const lane(block.rank());
   auto const weight_of = block.shfl_quad(weights);
   SLICESORT_UNROLL
@@ -110,7 +113,7 @@ SLICESORT_HD_INLINE void plain_mma_ab(Block& block, register_tile<A, Rows, Width
         SLICESORT_UNROLL
         for (int c = 0; c < Width / 8; ++c) {
           if (8 * c >= width) continue;
-          int const first = 8 * c + 2 * lane.t;
+          int const first = 8 * c + 2 * lane.thread_in_group;
           T const* const x_pair =
               x[tile::offset(8 * j + row, first / elements, tile::swizzle(row))].value +
               first % elements;

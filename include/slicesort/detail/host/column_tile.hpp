@@ -59,7 +59,7 @@ struct tile_rows {
 };
 
 // Returns the number of tiles of a tensor.
-inline index_t tiles_of(extents3 e, int width) {
+inline index_t count_tiles(extents3 e, int width) {
   return (e.batch * e.channels + width - 1) / width;
 }
 // Returns the columns of a tile.
@@ -71,11 +71,11 @@ inline column_range columns_per_tile(extents3 e, index_t tile, int width) {
 // Number of neighboring tiles per task: 2 if there are enough tasks for all threads, else 1. The
 // rows of two tiles are written together.
 inline int tiles_per_task(extents3 e, unsigned threads) {
-  return tiles_of(e, 2 * tile_columns) >= index_t{4} * static_cast<index_t>(threads) ? 2 : 1;
+  return count_tiles(e, 2 * tile_columns) >= index_t{4} * static_cast<index_t>(threads) ? 2 : 1;
 }
 // Number of tiles of this task: `tiles`, or fewer for the last task.
 inline int tiles_in_task(extents3 e, index_t task, int tiles) {
-  index_t const remaining = tiles_of(e, tile_columns) - task * tiles;
+  index_t const remaining = count_tiles(e, tile_columns) - task * tiles;
   return remaining < tiles ? static_cast<int>(remaining) : tiles;
 }
 
@@ -98,7 +98,7 @@ struct tile_operand {
     });
   }
   // True if rows consist of whole cache lines, which streaming stores require.
-  bool on_lines(void const* data, index_t element_bytes) const {
+  bool has_whole_cache_lines(void const* data, index_t element_bytes) const {
     auto const address = reinterpret_cast<std::uintptr_t>(data) +
                          static_cast<std::uintptr_t>(start[0] * element_bytes);
     return adjacent && address % 64 == 0 && pitch * element_bytes % 64 == 0 &&
@@ -108,7 +108,7 @@ struct tile_operand {
 
 // True for outputs that exceed the inner caches and should use streaming stores.
 template <class T, class Extents>
-constexpr bool worth_streaming(Extents e) {
+constexpr bool should_stream(Extents e) {
   return e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20;
 }
 

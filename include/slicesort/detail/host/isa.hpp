@@ -21,7 +21,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline bool isa_available(isa set) {
+inline bool is_isa_available(isa set) {
 #if SLICESORT_X86_DISPATCH
   if (set == isa::avx2) return __builtin_cpu_supports("avx2");
   if (set == isa::avx512)
@@ -32,15 +32,15 @@ inline bool isa_available(isa set) {
 }
 
 // Resolves isa::best to the widest set that the processor supports.
-inline isa chosen_isa(isa set) {
+inline isa resolve_isa(isa set) {
   if (set != isa::best) return set;
-  if (isa_available(isa::avx512)) return isa::avx512;
-  return isa_available(isa::avx2) ? isa::avx2 : isa::portable;
+  if (is_isa_available(isa::avx512)) return isa::avx512;
+  return is_isa_available(isa::avx2) ? isa::avx2 : isa::portable;
 }
 
 // Instruction set for kernels with fused multiply-adds. AVX2 kernels also require FMA.
 inline isa fused_isa(isa requested) {
-  isa const set = chosen_isa(requested);
+  isa const set = resolve_isa(requested);
 #if SLICESORT_X86_DISPATCH
   if (set == isa::avx2 && !__builtin_cpu_supports("fma")) return isa::portable;
 #endif

@@ -44,7 +44,7 @@ class host_exec {
 
 inline void check_host(host_exec const& exec, checker& c) {
   if (exec.threads == 0) c.fail(error_kind::argument, "exec.threads is 0, must be at least 1");
-  if (!isa_available(exec.instructions))
+  if (!is_isa_available(exec.instructions))
     c.fail(error_kind::argument,
            "exec.instructions is %s, which this processor or compiler lacks; must be one it has",
            isa_name(exec.instructions));

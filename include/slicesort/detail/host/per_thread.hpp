@@ -18,7 +18,7 @@ class per_thread {
  public:
   // Allocates memory for at most `tasks` threads. Ignores the shape if there are no tasks.
   per_thread(arena& memory, unsigned threads, amount tasks, Shape... shape) : shape_(shape...) {
-    std::size_t const busy_threads = std::min<std::size_t>(threads, tasks.number());
+    std::size_t const busy_threads = std::min<std::size_t>(threads, tasks.value());
     arena counting;
     if (busy_threads > 0) (void)Layout(counting, shape...);
     bytes_ = counting.aligned_bytes();

@@ -18,7 +18,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/rows.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/host/simd/rows.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
@@ -31,16 +31,16 @@ struct row_kernels {
   void (*add)(A const*, index_t rows, index_t width, T*, index_t pitch);
   // Streaming store of any number of rows. The task must call finish_streaming afterwards. Null if
   // rows are stored through the caches.
-  void (*store_around)(A const*, index_t from_pitch, index_t rows, index_t width, T*,
-                       index_t pitch) = nullptr;
+  void (*stream_rows)(A const*, index_t from_pitch, index_t rows, index_t width, T*,
+                      index_t pitch) = nullptr;
 };
 
 // True if rows starting at `row` should use streaming stores: the tensor is large, and rows are
 // whole cache lines.
 template <class T>
-bool fits_streaming(T const* row, tensor4<T> tensor) {
+bool should_stream_rows(T const* row, tensor4<T> tensor) {
   constexpr index_t line_bytes = 64, element_bytes = sizeof(T);
-  return worth_streaming<T>(tensor.extents()) && tensor.strides().channels == 1 &&
+  return should_stream<T>(tensor.extents()) && tensor.strides().channels == 1 &&
          reinterpret_cast<std::uintptr_t>(row) % line_bytes == 0 &&
          tensor.strides().length * element_bytes % line_bytes == 0 &&
          tensor.extents().channels * element_bytes % line_bytes == 0;
@@ -77,10 +77,10 @@ class row_access {
   void store(A const* from, index_t pitch, Head const& head, tensor4<T> to, index_t first,
              index_t count, grad_mode mode) const {
     if (to.extents().channels == 0) return;
-    if (kernels_.store_around != nullptr && mode == grad_mode::overwrite &&
-        fits_streaming(head.at(to, first), to))
-      return kernels_.store_around(from, pitch, count, to.extents().channels, head.at(to, first),
-                                   to.strides().length);
+    if (kernels_.stream_rows != nullptr && mode == grad_mode::overwrite &&
+        should_stream_rows(head.at(to, first), to))
+      return kernels_.stream_rows(from, pitch, count, to.extents().channels, head.at(to, first),
+                                  to.strides().length);
     store(from, pitch, count, to.extents().channels, head.at(to, first), to.strides().length,
           to.strides().channels, mode);
   }

@@ -67,10 +67,11 @@ inline void check_gradient_of_w(checker& c, attention_view const& dw, attention_
 
 template <class A>
 void check_policies(checker& c, feature_config const& feature, divisor_config const& divisor) {
-  check_number<A>(c, feature.kind == feature_kind::random_fourier ? "feature.floor" : "feature.eps",
-                  feature.eps);
-  check_number<A>(c, "feature.scale", feature.scale);
-  check_number<A>(c, "divisor.eps", divisor.eps);
+  check_policy_value<A>(
+      c, feature.kind == feature_kind::random_fourier ? "feature.floor" : "feature.eps",
+      feature.eps);
+  check_policy_value<A>(c, "feature.scale", feature.scale);
+  check_policy_value<A>(c, "divisor.eps", divisor.eps);
   if (feature.kind == feature_kind::random_fourier && feature.eps < 0)
     c.fail(error_kind::argument, "feature.floor is %g, must be at least 0", feature.eps);
   if (feature.count < 0 || feature.count > index_t{1} << 31)

@@ -25,7 +25,7 @@ struct scalar_values {
   SLICESORT_HD_INLINE bits splat_bits(bits b) const { return b; }
   SLICESORT_HD_INLINE bits bits_of(A a) const { return bit_cast<bits>(a); }
   SLICESORT_HD_INLINE A value_of(bits b) const { return bit_cast<A>(b); }
-  SLICESORT_HD_INLINE A higher(A a, A b) const { return a < b ? b : a; }
+  SLICESORT_HD_INLINE A max(A a, A b) const { return a < b ? b : a; }
   SLICESORT_HD_INLINE bits positive(A a) const { return ~(static_cast<bits>(a > A(0)) + ~bits{0}); }
 };
 

@@ -7,7 +7,7 @@
 //   fused(a, b, c)          a * b + c, rounded once
 //   splat(A), splat_bits(integer)
 //   bits_of(value), value_of(bits)
-//   higher(a, b)            the larger one; a if a is NaN
+//   max(a, b)               the larger one; a if a is NaN
 //   positive(a)             all ones where a > 0, else 0
 template <class Ops>
 struct feature_math {
@@ -29,7 +29,8 @@ struct feature_math {
     return ops.value_of((ops.bits_of(yes) & mask) | (ops.bits_of(no) & ~mask));
   }
   // Returns `x` where the mask is all ones, and 0 elsewhere.
-  static SLICESORT_FEATURE_INLINE Value masked(Ops const& ops, Bits const& mask, Value const& x) {
+  static SLICESORT_FEATURE_INLINE Value mask_bits(Ops const& ops, Bits const& mask,
+                                                  Value const& x) {
     return ops.value_of(ops.bits_of(x) & mask);
   }
 
@@ -40,7 +41,7 @@ struct feature_math {
   static SLICESORT_FEATURE_INLINE Value exponential(Ops const& ops, Value const& argument) {
     constexpr A shift = format::integer_shift + static_cast<A>(format::bias - 1);
     constexpr A min_x = static_cast<A>(-(format::bias - 1) * 0.6931471805599453);
-    Value const x = ops.higher(argument, ops.splat(min_x));
+    Value const x = ops.max(argument, ops.splat(min_x));
     Value const biased =
         ops.fused(x, ops.splat(static_cast<A>(1.4426950408889634)), ops.splat(shift));
     Value const power = sum(ops, biased, ops.splat(-shift));
@@ -59,8 +60,8 @@ struct feature_math {
   static SLICESORT_FEATURE_INLINE sine_and_cosine sincos(Ops const& ops, Value const& argument) {
     constexpr bool is_double = sizeof(A) == 8;
     constexpr A limit = is_double ? static_cast<A>(1099511627776.0) : static_cast<A>(1048576.0);
-    Value const upper_clamped = negated(ops, ops.higher(negated(ops, argument), ops.splat(-limit)));
-    Value const x = ops.higher(upper_clamped, ops.splat(-limit));
+    Value const upper_clamped = negated(ops, ops.max(negated(ops, argument), ops.splat(-limit)));
+    Value const x = ops.max(upper_clamped, ops.splat(-limit));
     // Rounded number of quarter turns, in the low bits of the sum.
     Value const shifted_count = ops.fused(x, ops.splat(static_cast<A>(0.63661977236758134308)),
                                           ops.splat(format::integer_shift));

@@ -47,7 +47,7 @@ SLICESORT_HD_INLINE A max_finite() {
 // Returns `value` if `mask` is all ones, and 0 if `mask` is zero. A branch would prevent
 // vectorization.
 template <class A>
-SLICESORT_HD_INLINE A masked(A value, typename binary_format<A>::integer mask) {
+SLICESORT_HD_INLINE A mask_bits(A value, typename binary_format<A>::integer mask) {
   return bit_cast<A>(bit_cast<typename binary_format<A>::integer>(value) & mask);
 }
 
@@ -76,7 +76,7 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& ops, A x) {
   using integer = typename format::integer;
   constexpr A log2_e = static_cast<A>(1.4426950408889634);
   integer const mask = static_cast<integer>(x < format::min_argument) - integer{1};
-  A const y = masked(x, mask & (static_cast<integer>(x > A{0}) - integer{1}));
+  A const y = mask_bits(x, mask & (static_cast<integer>(x > A{0}) - integer{1}));
   // Adding `integer_shift` rounds to an integer n, which the last bits of the sum hold. The detour
   // through integers keeps -ffast-math from cancelling `integer_shift`.
   integer const rounded = bit_cast<integer>(ops.multiply_add(y, log2_e, format::integer_shift));
@@ -89,7 +89,7 @@ SLICESORT_HD_INLINE A exp_at_most_one(Arithmetic& ops, A x) {
   constexpr A last_coefficient = reciprocal_factorial<A>(format::exp_terms - 1);
   A const near_one = exp_terms_after<format::exp_terms - 2>(ops, r, last_coefficient);
   // The product is exact, so the result does not change if it is fused with a sum.
-  return masked(near_one * scale, mask);
+  return mask_bits(near_one * scale, mask);
 }
 
 template <int K, class Arithmetic, class A>
@@ -105,7 +105,7 @@ SLICESORT_HD_INLINE A log_terms_after(Arithmetic& ops, A square, A sum) {
 // Returns log(x) for normal x > 0, accurate to two units in the last place of max(|log(x)|, 1). NaN
 // propagates.
 template <class Arithmetic, class A>
-SLICESORT_HD_INLINE A log_of_sum(Arithmetic& ops, A x) {
+SLICESORT_HD_INLINE A log_normal_value(Arithmetic& ops, A x) {
   using format = binary_format<A>;
   using integer = typename format::integer;
   integer const bits = bit_cast<integer>(x);

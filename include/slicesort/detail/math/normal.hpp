@@ -70,7 +70,8 @@ SLICESORT_HD_INLINE double counter_normal(std::uint64_t seed, std::uint64_t sequ
     double const a = symmetric_unit(key, 2 * pair), b = symmetric_unit(key, 2 * pair + 1);
     double const square = ops.multiply_add(b, b, ops.product(a, a));
     if (0 < square && square < 1)
-      return ops.product(a, exact_square_root(ops.divide(-2 * log_of_sum(ops, square), square)));
+      return ops.product(a,
+                         exact_square_root(ops.divide(-2 * log_normal_value(ops, square), square)));
   }
   return 0;
 }

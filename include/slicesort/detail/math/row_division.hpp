@@ -50,7 +50,7 @@ class index_division {
 };
 
 // Wraps a row number of either sign to 0..length-1. Returns 0 if there are no rows.
-SLICESORT_HD constexpr index_t wrapped(index_t row, index_t length) {
+SLICESORT_HD constexpr index_t wrap_row(index_t row, index_t length) {
   if (length <= 0) return 0;
   index_t const remainder = row % length;
   return remainder < 0 ? remainder + length : remainder;

@@ -63,7 +63,7 @@ struct host_implementation<max_exchange_op> : needs_no_workspace {
                       workspace) {
     extents3 const extents = params.x.extents();
     index_t const row = params.config.row;
-    isa const set = chosen_isa(exec.instructions);
+    isa const set = resolve_isa(exec.instructions);
     for_each_column_chunk(exec, extents, [&](unsigned, column_chunk chunk) {
       constexpr index_t cached_rows = 64;  // rows that stay in the L1 cache until they are copied
       index_t const rows = valid_rows(params.lengths, chunk.batch, extents.length);

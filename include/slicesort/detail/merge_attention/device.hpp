@@ -60,7 +60,7 @@ struct device_implementation<merge_attention_op> {
     // several rows.
     int threads = Kernel::max_threads;
     kernel.threads_per_row = static_cast<int>(
-        std::min<index_t>(ceil_power_of_two(divide_up(e.channels, index_t{Wide})), threads));
+        std::min<index_t>(bit_ceil(divide_up(e.channels, index_t{Wide})), threads));
     while (threads > warp_threads && threads > kernel.threads_per_row &&
            threads / kernel.threads_per_row >= 2 * e.length)
       threads /= 2;

@@ -54,7 +54,7 @@ class merge_task {
     A weights[merged_row<T>::max_parts];
     row_statistics<A> statistics[merged_row<T>::max_parts];
     for (int i = 0; i < params_.count; ++i)
-      statistics[i] = saved_statistics(part(i).state, {sample_, head}, query);
+      statistics[i] = load_statistics(part(i).state, {sample_, head}, query);
     auto const merged = merge_weights(ops_, params_.count, statistics_list<A>{statistics}, weights);
     if (params_.saving)
       save_statistics<A>(params_.state, {sample_, head}, query,

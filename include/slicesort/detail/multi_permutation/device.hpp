@@ -49,12 +49,12 @@ struct device_implementation<multi_permutation_op<Order>> {
       tensor1<index_t const> const lengths = slice_batch(params.lengths, first, chunk);
       tensor3<T> sorted = y;  // includes rows past a length
       if (buffers.sorted != nullptr)
-        sorted = {buffers.sorted, chunk, merged_strides(chunk, rows_adjacent)};
+        sorted = {buffers.sorted, chunk, one_sample_strides(chunk, rows_adjacent)};
       index_rows perm;
       if (params.saving) {
         perm = slice_batch(index_rows(params.perm), first);
       } else {
-        perm = scratch_rows(buffers.perm, chunk, merged_strides(chunk, rows_adjacent));
+        perm = row_numbers_view(buffers.perm, chunk, one_sample_strides(chunk, rows_adjacent));
       }
       sort_columns(grid,
                    columns_view<T, Order>{params.order, slice_batch(params.x, first, chunk), sorted,
@@ -85,9 +85,10 @@ struct device_implementation<multi_permutation_op<Order>> {
     for (index_t first = 0; first < e.batch; first += buffers.samples_per_chunk) {
       extents3 const chunk{std::min(buffers.samples_per_chunk, e.batch - first), e.length,
                            e.channels};
-      copy_merged(grid, slice_batch(params.dy, first, chunk), buffers.dy, rows_adjacent);
+      copy_as_one_sample(grid, slice_batch(params.dy, first, chunk), buffers.dy, rows_adjacent);
       transpose_powers<false>(
-          grid, params, tensor3<T const>(buffers.dy, chunk, merged_strides(chunk, rows_adjacent)),
+          grid, params,
+          tensor3<T const>(buffers.dy, chunk, one_sample_strides(chunk, rows_adjacent)),
           slice_batch(params.dx, first, chunk), slice_batch(index_rows(params.perm), first),
           slice_batch(params.lengths, first, chunk));
     }
@@ -117,7 +118,7 @@ struct device_implementation<multi_permutation_op<Order>> {
       samples_per_chunk = fitting_samples<T>(grid, e);
       extents3 const chunk{samples_per_chunk, e.length, e.channels};
       sort = sort_layout<T>(memory, grid, chunk);
-      perm = take_scratch_rows(memory, chunk);
+      perm = allocate_row_numbers(memory, chunk);
       if (chained_width<T>(grid, chained_bytes<T>(e.length), e) == 0)
         sorted = memory.take<T>(static_cast<std::size_t>(chunk.size()));
     }
@@ -199,10 +200,10 @@ struct device_implementation<multi_permutation_op<Order>> {
     permute_tuning tuning = permute_tuning_of<T>(grid);
     tuning.shared_tile_bytes -= std::min(tuning.shared_tile_bytes, bytes());
     std::size_t const bytes_per_row = chained_bytes<T>(e.length) + sizeof(std::uint32_t);
-    int const fitting_width = narrow_rows(e.length) ? tile_width(device, tuning, bytes_per_row,
-                                                                 e.length, e.batch * e.channels)
-                                                    : 0;
-    int const max_width = static_cast<int>(half_power_of_two(threads / components_per_pass));
+    int const fitting_width = fits_16_bits(e.length) ? tile_width(device, tuning, bytes_per_row,
+                                                                  e.length, e.batch * e.channels)
+                                                     : 0;
+    int const max_width = static_cast<int>(bit_floor(threads / components_per_pass));
     int const width = std::min(fitting_width > 0 ? fitting_width : warp_threads, max_width);
     auto const launch = [&](auto kernel) {
       kernel.x = {params.x, params.perm, params.lengths, width,

@@ -29,12 +29,12 @@ struct ragged_rows {
     SLICESORT_HD_INLINE index_t operator[](index_t row) const {
       return row < valid ? perm[row] : row;
     }
-    SLICESORT_HD_INLINE indexed_walk<column> walk(row_range rows) const {
+    SLICESORT_HD_INLINE indexed_iterator<column> walk(row_range rows) const {
       return {*this, rows.first, rows.step};
     }
   };
-  SLICESORT_HD_INLINE column open(column_index index) const {
-    return {perm.open(index), valid_rows(lengths, index.batch, length)};
+  SLICESORT_HD_INLINE column column_at(column_index index) const {
+    return {perm.column_at(index), valid_rows(lengths, index.batch, length)};
   }
 };
 

@@ -73,7 +73,7 @@ struct device_implementation<short_convolution_op> {
 
   template <class Kernel>
   static void set_columns(Kernel& kernel, index_t channels, strides3 strides) {
-    kernel.width = static_cast<int>(std::min<index_t>(ceil_power_of_two(channels), warp_threads));
+    kernel.width = static_cast<int>(std::min<index_t>(bit_ceil(channels), warp_threads));
     kernel.column_tiles = divide_up(channels, index_t{kernel.width});
     kernel.rows_adjacent = rows_are_adjacent(strides);
   }

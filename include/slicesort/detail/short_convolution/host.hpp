@@ -202,7 +202,7 @@ class convolution_task {
   // True if the output should use streaming stores: it is large, and rows are whole cache lines.
   bool streams(tensor3<T> to) const {
     constexpr index_t line = 64, size = sizeof(T);
-    return worth_streaming<T>(to.extents()) && chunk_.channels * size % line == 0 &&
+    return should_stream<T>(to.extents()) && chunk_.channels * size % line == 0 &&
            to.strides().length * size % line == 0 &&
            reinterpret_cast<std::uintptr_t>(&to(chunk_.batch, 0, chunk_.channel)) % line == 0;
   }

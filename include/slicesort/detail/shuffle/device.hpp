@@ -130,7 +130,7 @@ struct device_implementation<shuffle_op<Form>> {
     layout(arena& memory, Grid const& grid, extents3 extents) {
       if (extents.empty()) return;
       extents3 const order_extents = extents_of_orders(extents);
-      full_order = take_scratch_rows(memory, order_extents);
+      full_order = allocate_row_numbers(memory, order_extents);
       samples = std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / order_extents.size(),
                                     1, extents.batch);
       // The permutation reuses the memory of the sort.
@@ -140,7 +140,7 @@ struct device_implementation<shuffle_op<Form>> {
             sort = sort_layout<raw_key32>(sorting, grid, order_extents);
           },
           [&](arena& permuting) {
-            sample_orders = take_scratch_rows(
+            sample_orders = allocate_row_numbers(
                 permuting, {samples, order_extents.length, order_extents.channels});
             permute = permute_layout<T>(permuting, grid, extents);
           });
@@ -154,7 +154,7 @@ struct device_implementation<shuffle_op<Form>> {
   // Returns a view of permutations. The stride of an axis that shares one permutation is 0.
   static index_rows order_view(void* data, extents3 extents, bool per_sample) {
     strides3 const strides = row_major(extents);
-    return scratch_rows(
+    return row_numbers_view(
         data, extents,
         {per_sample ? strides.batch : 0, strides.length, Form::shared ? 0 : strides.channels});
   }
@@ -194,7 +194,7 @@ struct device_implementation<shuffle_op<Form>> {
   static void shorten_orders(Grid const& grid, index_rows full_order, index_rows sample_orders,
                              extents3 extents, tensor1<index_t const> lengths, int threads) {
     int const width =
-        static_cast<int>(std::min<index_t>(half_power_of_two(extents.channels), warp_threads));
+        static_cast<int>(std::min<index_t>(bit_floor(extents.channels), warp_threads));
     shorten_orders_kernel kernel{};
     kernel.full_order = full_order;
     kernel.sample_orders = sample_orders;

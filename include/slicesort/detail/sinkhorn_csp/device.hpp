@@ -66,9 +66,9 @@ struct device_implementation<sinkhorn_csp_op> {
         run(grid, kernel, buffers.backward, samples);
       };
       if (buffers.backward.hot_in_shared)
-        run_backward(unmix_groups_kernel<T, true>{});
+        run_backward(mix_groups_backward_kernel<T, true>{});
       else
-        run_backward(unmix_groups_kernel<T, false>{});
+        run_backward(mix_groups_backward_kernel<T, false>{});
       sum_reference_kernel<T> kernel{};
       kernel.row_factor_grads = row_factor_grads;
       kernel.lengths = params.lengths;
@@ -116,17 +116,17 @@ struct device_implementation<sinkhorn_csp_op> {
       };
       // Wide tiles coalesce loads. But two blocks should fit on a multiprocessor, and every
       // multiprocessor should get at least two.
-      shape.width = static_cast<int>(std::min<index_t>(ceil_power_of_two(columns), 32));
+      shape.width = static_cast<int>(std::min<index_t>(bit_ceil(columns), 32));
       while (shape.width > 1 && (array_bytes(shape.width, false) > device.shared_bytes / 2 ||
-                                 block_count(shape.width) < 2 * device.processors))
+                                 block_count(shape.width) < 2 * device.sm_count))
         shape.width /= 2;
       std::size_t const hot_bytes = array_bytes(shape.width, false),
                         cold_bytes = backward ? array_bytes(shape.width, true) : 0;
       shape.hot_in_shared = hot_bytes <= device.shared_bytes;
       shape.cold_in_shared =
           shape.hot_in_shared && hot_bytes + cold_bytes <= device.shared_bytes / 2;
-      shape.threads = static_cast<int>(std::clamp<index_t>(
-          ceil_power_of_two(shape.width * size.group), 32, max_sinkhorn_threads));
+      shape.threads = static_cast<int>(
+          std::clamp<index_t>(bit_ceil(shape.width * size.group), 32, max_sinkhorn_threads));
       shape.blocks_per_sample = groups_per_sample * divide_up(columns, shape.width);
       shape.scratch_bytes =
           (shape.hot_in_shared ? 0 : hot_bytes) + (shape.cold_in_shared ? 0 : cold_bytes);

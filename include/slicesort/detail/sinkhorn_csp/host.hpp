@@ -170,7 +170,7 @@ struct host_implementation<sinkhorn_csp_op> {
   template <class F>
   static void for_each_channel(sinkhorn_task const& task, index_t const* shifts, F const& f) {
     for (index_t lane = 0; lane < task.channels; ++lane)
-      f(lane, task.channel + lane, wrapped(shifts[task.channel + lane], task.valid));
+      f(lane, task.channel + lane, wrap_row(shifts[task.channel + lane], task.valid));
   }
   // Returns the row before the shift. Requires 0 <= shift < valid.
   static index_t source_row(index_t row, index_t shift, index_t valid) {

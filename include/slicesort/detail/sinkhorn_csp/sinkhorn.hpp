@@ -133,7 +133,7 @@ SLICESORT_HD_INLINE void normalize(Worker& worker, summed_axis<A> const& axis,
   for (int l = 0; l < Lanes; ++l) {
     // The largest term is exp(0) = 1, unless compiler flags change how products and sums round.
     A const total = sum[l] < A{1} ? A{1} : sum[l];
-    potential[l] = -(maximum[l] + log_of_sum(worker, total));
+    potential[l] = -(maximum[l] + log_normal_value(worker, total));
     mean[l] = worker.divide(weighted[l], total);
   }
 }

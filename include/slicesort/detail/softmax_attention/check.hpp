@@ -69,7 +69,7 @@ template <class A>
 void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, double scale) {
   attention_shapes const shapes(q, v);
   shapes.check_inputs(c);
-  check_number<A>(c, "scale", scale);
+  check_policy_value<A>(c, "scale", scale);
   if (dbias != extents4{}) {
     auto gradient = describe_shape("dbias", dbias, pair_axes);
     gradient.written = true;
@@ -84,7 +84,7 @@ template <class A>
 void check_attention(checker& c, attention_info const& inputs, double scale,
                      attention_lengths const& lengths) {
   check_inputs(c, inputs, lengths);
-  check_number<A>(c, "scale", scale);
+  check_policy_value<A>(c, "scale", scale);
   if (c.ok() && inputs.has[3]) check_bias(c, inputs.extra, inputs.q, inputs.k);
 }
 

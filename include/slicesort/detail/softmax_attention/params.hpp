@@ -117,7 +117,7 @@ struct attention_traits {
   using op = streaming_attention_op<Mask>;
   template <class T>
   using state = accumulator_t<T>;
-  static constexpr bool saves_map = false;
+  static constexpr bool saves_weights = false;
   static constexpr bool runs_on(bool) { return true; }
   static constexpr gemm_callback gemm(Algorithm const&) { return {}; }
   static constexpr products multiply(Algorithm const& algorithm) { return algorithm.kind; }
@@ -128,7 +128,7 @@ struct attention_traits<materialized<Gemm>> {
   using op = materialized_attention_op<Mask>;
   template <class T>
   using state = T;
-  static constexpr bool saves_map = true;
+  static constexpr bool saves_weights = true;
   static constexpr bool runs_on(bool host_memory) {
     if constexpr (std::is_same_v<Gemm, plain_gemm>)
       return true;

@@ -45,7 +45,7 @@ struct exchange_pairs_kernel {
       std::uint32_t const first_row = unit * rows_per_byte;
       // A pair is sorted in descending order if its reference pair is out of order.
       unsigned descending_bits = 0;
-      if (view.destinations.present())
+      if (view.destinations.is_present())
         descending_bits =
             order_column<std::uint8_t const>(view.destinations, {work.index.batch, 0})[unit];
       if (work.is_contiguous(first_row, rows_per_byte))

@@ -147,7 +147,7 @@ struct group_tile {
                                              tensor3<T const> const& x) const {
     extents3 const extents = groups.extents;
     T* const tile = allocate_tile(block, extents);
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
+    thread_mapping const walk(block.rank(), block.size(), width, rows_adjacent);
     index_t const tile_index = divide_by_blocks(block.index());
     auto const block_in_tile =
         static_cast<std::uint32_t>(block.index() - tile_index * blocks_per_tile);
@@ -206,8 +206,8 @@ struct group_tile {
       auto source = x.walk(source_row - rows.first, contiguous_rows);
       auto const next = [&](int) { return source.next(); };
       if (constant_step) {  // constant pitch in the tile
-        row_walk<T> target{tile + padded_rows(rows.first + offset) * width,
-                           padded_rows(rows.step) * width};
+        row_iterator<T> target{tile + padded_rows(rows.first + offset) * width,
+                               padded_rows(rows.step) * width};
         copy_rows<elements_in_flight>(contiguous_rows, next,
                                       [&](int, T value) { target.next() = value; });
       } else {

@@ -46,7 +46,7 @@ struct csp_groups {
     index_t const valid = valid_rows(lengths, column.batch, extents.length);
     index_t shift = shifts != nullptr ? shifts[column.channel] : uniform_shift;
     // Divides only if necessary, because a division costs as much as a dozen elements.
-    if (shift < 0 || shift >= valid) shift = wrapped(shift, valid);
+    if (shift < 0 || shift >= valid) shift = wrap_row(shift, valid);
     bool const descends = descending != nullptr ? descending[column.channel] != 0 : all_descend;
     return {static_cast<std::uint32_t>(valid), static_cast<std::uint32_t>(shift), !descends};
   }
@@ -107,7 +107,7 @@ struct order_tensor {
   explicit order_tensor(const_index_tensor3 t)
       : order_tensor(const_cast<void*>(t.data()), t.strides(), static_cast<int>(t.width())) {}
 
-  SLICESORT_HD bool present() const { return data != nullptr; }
+  SLICESORT_HD bool is_present() const { return data != nullptr; }
   SLICESORT_HD index_t offset(column_index column) const {
     return column.batch * strides.batch + column.channel * strides.channels;
   }

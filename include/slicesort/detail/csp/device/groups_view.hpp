@@ -35,7 +35,7 @@ struct groups_view {
   SLICESORT_HD index_t length() const { return groups.group; }
   SLICESORT_HD bool rows_adjacent() const { return x.strides().length == 1; }
   SLICESORT_HD bool needs_values() const { return y.data() != nullptr; }
-  SLICESORT_HD bool needs_rows() const { return order.present(); }
+  SLICESORT_HD bool needs_rows() const { return order.is_present(); }
 
   SLICESORT_HD group_index locate(index_t column_number) const {
     index_t const group = column_number / groups.extents.channels,
@@ -64,7 +64,7 @@ struct groups_view {
     SLICESORT_HD_INLINE T const& operator[](index_t row) const {
       return x[column.source(first_row + static_cast<std::uint32_t>(row))];
     }
-    SLICESORT_HD_INLINE indexed_walk<value_reader> walk(index_t start, row_range rows) const {
+    SLICESORT_HD_INLINE indexed_iterator<value_reader> walk(index_t start, row_range rows) const {
       return {*this, start + rows.first, rows.step};
     }
   };
@@ -81,7 +81,7 @@ struct groups_view {
 
     SLICESORT_HD destination_map(groups_view const& view, group_index index)
         : destinations(view.destinations, {index.column.batch, 0}),
-          aligned(view.destinations.present()),
+          aligned(view.destinations.is_present()),
           first_row(index.first_row),
           valid(view.valid(index)) {}
     SLICESORT_HD_INLINE index_t operator()(index_t k) const {
@@ -93,7 +93,7 @@ struct groups_view {
     column_of<T> y;
     destination_map destination_of;
     SLICESORT_HD_INLINE T& operator[](index_t k) const { return y[destination_of(k)]; }
-    SLICESORT_HD_INLINE indexed_walk<value_writer> walk(index_t start, row_range rows) const {
+    SLICESORT_HD_INLINE indexed_iterator<value_writer> walk(index_t start, row_range rows) const {
       return {*this, start + rows.first, rows.step};
     }
   };

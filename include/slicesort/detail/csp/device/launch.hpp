@@ -47,10 +47,8 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shift_info cons
   permute_tuning const tuning = permute_tuning_of<T>(grid);
   sort_tuning const sort = sort_tuning_of<T>(grid);
   int const threads = sort.group_threads;
-  int const max_width =
-      std::min(floor_power_of_two(tuning.least_columns, 1, warp_threads), threads);
-  int const width =
-      static_cast<int>(std::min<index_t>(ceil_power_of_two(extents.channels), max_width));
+  int const max_width = std::min(clamped_bit_floor(tuning.least_columns, 1, warp_threads), threads);
+  int const width = static_cast<int>(std::min<index_t>(bit_ceil(extents.channels), max_width));
   index_t const row_bytes = width * static_cast<index_t>(sizeof(T));
   // The tile has at most one free row in eight.
   index_t const max_rows =
@@ -94,11 +92,11 @@ template <class T, class Grid, class Tile>
 int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
   sort_tuning const sort = sort_tuning_of<T>(grid);
   index_t const columns = extents.batch * extents.channels, units_per_column = tile.units;
-  tile.width = floor_power_of_two(columns, 1, warp_threads);
+  tile.width = clamped_bit_floor(columns, 1, warp_threads);
   index_t const units_per_pass = sort.group_threads / tile.width;
   index_t units = divide_up(sort.group_rows, index_t{tile.rows_per_unit}) * units_per_pass;
   // Prefers more blocks over more rows per thread.
-  if (divide_up(columns, tile.width) * divide_up(units_per_column, units) < grid.info().processors)
+  if (divide_up(columns, tile.width) * divide_up(units_per_column, units) < grid.info().sm_count)
     units = units_per_pass;
   tile.units_per_block = static_cast<std::uint32_t>(units);
   tile.blocks_per_tile = divide_up(units_per_column, units);
@@ -107,7 +105,7 @@ int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
 
 // Returns the order of the samples from `first_sample` on.
 inline order_tensor slice_batch(order_tensor order, index_t first_sample) {
-  if (order.present())
+  if (order.is_present())
     order.data = static_cast<unsigned char*>(order.data) +
                  first_sample * order.strides.batch * order.element_bytes;
   return order;

@@ -42,11 +42,11 @@ struct csp_rows {
       }
       return static_cast<index_t>(shifted.source(source));
     }
-    SLICESORT_HD_INLINE indexed_walk<column> walk(row_range range) const {
+    SLICESORT_HD_INLINE indexed_iterator<column> walk(row_range range) const {
       return {*this, range.first, range.step};
     }
   };
-  SLICESORT_HD_INLINE column open(column_index index) const {
+  SLICESORT_HD_INLINE column column_at(column_index index) const {
     return {groups.column(index), groups, {order, index}};
   }
 };

@@ -61,7 +61,7 @@ inline shift_spread spread_of(csp_config const& config, extents3 extents, bool h
   index_t first_shift = 0, max_above = 0, max_below = 0;
   for (index_t c = 0; c < extents.channels; ++c) {
     index_t shift = config.shift(c, extents);
-    if (!has_lengths) shift = wrapped(shift, extents.length);
+    if (!has_lengths) shift = wrap_row(shift, extents.length);
     if (shift > max_magnitude || shift < -max_magnitude) return {0, 0, 0};
     if (c % width == 0) first_shift = shift;
     index_t difference = shift - first_shift;

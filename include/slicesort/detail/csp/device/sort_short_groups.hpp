@@ -88,7 +88,7 @@ struct sort_short_groups_kernel {
    private:
     template <class Element, class Value>
     SLICESORT_HD_INLINE void store(Element* out, index_t stride, Value const& value) const {
-      if (!view.destinations.present())
+      if (!view.destinations.is_present())
         return store_register_rows<Rows>(out, stride, length, value);
       order_column<std::uint8_t const> const destinations(view.destinations, {work.index.batch, 0});
       for_register_rows<Rows>(length, [&](int i) {

@@ -81,14 +81,14 @@ struct csp_layout {
     tile.rows = detail::valid_rows(lengths, chunk.batch, extents.length);
     tile.group = group;
     for (int lane = 0; lane < tile.width; ++lane) {
-      tile.shift[lane] = wrapped(shifts[chunk.channel + lane], tile.rows);
+      tile.shift[lane] = wrap_row(shifts[chunk.channel + lane], tile.rows);
       tile.shifted |= tile.shift[lane] != 0;
       if (descending[chunk.channel + lane])
         tile.descending_mask[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
     }
     tile.mode = grad_mode::overwrite;
-    tile.stream = worth_streaming<T>(extents) && tile.to_layout.dense &&
-                  tile.to_layout.on_lines(tile.to, sizeof(T));
+    tile.stream = should_stream<T>(extents) && tile.to_layout.dense &&
+                  tile.to_layout.has_whole_cache_lines(tile.to, sizeof(T));
     tile.scratch = scratch;
     tile.choose_pitch(operation);
     return tile;

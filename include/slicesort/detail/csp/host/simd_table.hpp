@@ -55,7 +55,7 @@ struct csp_kernels {
   }
 };
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/csp/host/tile_kernel.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/csp/host/tile_kernel.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
 SLICESORT_DETAIL_END

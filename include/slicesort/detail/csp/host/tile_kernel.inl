@@ -166,7 +166,7 @@ class csp_tile_kernel {
     std::memcpy(sort_tile.flip, tile_.descending_mask, sizeof sort_tile.flip);
     sort_tile.stream = tile_.stream;
     sort_tile.stream_perm =
-        !narrows_order && tile_.stream && tile_.order_layout.on_lines(tile_.order, 2);
+        !narrows_order && tile_.stream && tile_.order_layout.has_whole_cache_lines(tile_.order, 2);
     sort_tile.scratch = tile_.scratch.sorter_scratch;
     for (index_t i = 0; i < tile_.rows; i += chunk_rows) {
       sort_tile.rows = tile_.rows - i < chunk_rows ? tile_.rows - i : chunk_rows;

@@ -56,7 +56,7 @@ void for_each_unshifted_chunk(host_exec const& exec, tensor3<T const> from, tens
     pairs.end_row = std::min({pairs.first_row + rows_per_chunk, extents.length,
                               valid_rows(lengths, batch, extents.length)});
     pairs.channels = channels;
-    pairs.stream = worth_streaming<T>(extents) && are_rows_on_lines(pairs.to, pairs.to_pitch);
+    pairs.stream = should_stream<T>(extents) && are_rows_on_lines(pairs.to, pairs.to_pitch);
     exchange(batch, pairs);
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a file for every instruction set of isa.hpp. Includes SLICESORT_TARGET_TEXT once per
+// Compiles a file for every instruction set of isa.hpp. Includes SLICESORT_TARGET_INCLUDE once per
 // set, in a namespace with the set's name, where the compiler may use the set's instructions.
 // Kernels are written in three steps; max_exchange's host/running_maximum.inl and .hpp are the
 // smallest example.
@@ -14,7 +14,7 @@
 // 2. Compile it for every set, in rows.hpp, inside namespace slicesort::detail. If the kernels call
 //    fused_lanes, define SLICESORT_TARGET_FMA as well, and select the set with fused_isa.
 //
-//      #define SLICESORT_TARGET_TEXT <slicesort/detail/.../rows.inl>
+//      #define SLICESORT_TARGET_INCLUDE <slicesort/detail/.../rows.inl>
 //      #include <slicesort/detail/host/simd/foreach_target.inl>
 //
 // 3. Select the set at run time, below it in rows.hpp:
@@ -23,7 +23,7 @@
 //      void scale_rows(isa set, T* x, index_t rows) {
 //        with_isa(set, [&](auto target) { scale_rows(target, x, rows); });
 //      }
-#if !defined(SLICESORT_TARGET_TEXT)
+#if !defined(SLICESORT_TARGET_INCLUDE)
 #  error "define SLICESORT_TARGET_TEXT first: the file to compile for every instruction set"
 #endif
 // clang-format off
@@ -34,7 +34,7 @@ namespace portable {
 #else
 #  define SLICESORT_VECTOR_REGISTERS 16
 #endif
-#include SLICESORT_TARGET_TEXT
+#include SLICESORT_TARGET_INCLUDE
 #undef SLICESORT_VECTOR_BYTES
 #undef SLICESORT_VECTOR_REGISTERS
 }  // namespace portable
@@ -48,7 +48,7 @@ SLICESORT_TARGET_BEGIN(SLICESORT_AVX2)
 namespace avx2 {
 #  define SLICESORT_VECTOR_BYTES 32
 #  define SLICESORT_VECTOR_REGISTERS 16
-#  include SLICESORT_TARGET_TEXT
+#  include SLICESORT_TARGET_INCLUDE
 #  undef SLICESORT_VECTOR_BYTES
 #  undef SLICESORT_VECTOR_REGISTERS
 }  // namespace avx2
@@ -58,12 +58,12 @@ SLICESORT_TARGET_BEGIN(SLICESORT_AVX512)
 namespace avx512 {
 #  define SLICESORT_VECTOR_BYTES 64
 #  define SLICESORT_VECTOR_REGISTERS 32
-#  include SLICESORT_TARGET_TEXT
+#  include SLICESORT_TARGET_INCLUDE
 #  undef SLICESORT_VECTOR_BYTES
 #  undef SLICESORT_VECTOR_REGISTERS
 }  // namespace avx512
 SLICESORT_TARGET_END
 #endif
-#undef SLICESORT_TARGET_TEXT
+#undef SLICESORT_TARGET_INCLUDE
 #undef SLICESORT_TARGET_FMA
 // clang-format on

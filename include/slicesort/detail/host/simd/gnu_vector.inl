@@ -24,11 +24,11 @@ SLICESORT_INLINE void store_lanes(void* to, V const& v) {
   __builtin_memcpy(to, &v, sizeof v);
 }
 template <class V>
-SLICESORT_INLINE V lower(V const& a, V const& b) {
+SLICESORT_INLINE V min_lanes(V const& a, V const& b) {
   return a < b ? a : b;
 }
 template <class V>
-SLICESORT_INLINE V higher(V const& a, V const& b) {
+SLICESORT_INLINE V max_lanes(V const& a, V const& b) {
   return a < b ? b : a;
 }
 // Mask of a == b: all ones in lanes where it holds, else zero.

@@ -71,7 +71,7 @@ struct gemm_kernels : row_kernels<T> {
   }
 };
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/micro_kernel.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/host/simd/micro_kernel.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

@@ -51,11 +51,11 @@ SLICESORT_INLINE void store_lanes(void* to, V const& v) {
   std::memcpy(to, &v, sizeof v);
 }
 template <class V>
-SLICESORT_INLINE V lower(V const& a, V const& b) {
+SLICESORT_INLINE V min_lanes(V const& a, V const& b) {
   return V::map([&](int i) { return a[i] < b[i] ? a[i] : b[i]; });
 }
 template <class V>
-SLICESORT_INLINE V higher(V const& a, V const& b) {
+SLICESORT_INLINE V max_lanes(V const& a, V const& b) {
   return V::map([&](int i) { return a[i] < b[i] ? b[i] : a[i]; });
 }
 template <class V>

@@ -28,8 +28,8 @@ struct simd_rows {
     }
     finish_streaming<Stream>();
   }
-  static void store_around(A const* from, index_t from_pitch, index_t rows, index_t width, T* to,
-                           index_t pitch) {
+  static void stream_rows(A const* from, index_t from_pitch, index_t rows, index_t width, T* to,
+                          index_t pitch) {
     for (; rows > 0; --rows, from += from_pitch, to += pitch) {
       index_t c = 0;
       for (; c + lanes::count <= width; c += lanes::count)

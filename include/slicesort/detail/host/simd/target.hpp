@@ -73,7 +73,7 @@ void with_isa(isa set, F const& f) {
   f(portable::target{});
 }
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/vectors.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/host/simd/vectors.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
 SLICESORT_DETAIL_END

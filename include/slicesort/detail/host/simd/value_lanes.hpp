@@ -15,7 +15,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/host/simd/value_lanes.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/host/simd/value_lanes.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

@@ -111,7 +111,7 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
     arithmetic const ops{block};
     auto const angle = angle_of_row<A>(block, row, length);
     for_each_column(block, config.channels, [&](index_t c) {
-      A const positive = ops.higher(element(c), A(0));
+      A const positive = ops.max(element(c), A(0));
       phi[c] = math::product(ops, positive, angle.cosine);
       phi[config.channels + c] = math::product(ops, positive, angle.sine);
     });

@@ -41,7 +41,7 @@ struct linear_grid_layout {
     auto const max_pairs =
         std::max<std::size_t>(static_cast<std::size_t>(max_elements) / pair_elements, 1);
     // Without channels, batch * heads may exceed the range of index_t.
-    std::size_t const total = std::min((amount(s.batch) * s.heads).number(),
+    std::size_t const total = std::min((amount(s.batch) * s.heads).value(),
                                        std::size_t{std::numeric_limits<index_t>::max()});
     // Rounds of similar size.
     std::size_t const rounds = total == 0 ? 1 : (total - 1) / max_pairs + 1;
@@ -86,9 +86,9 @@ struct linear_grid_layout {
     // Reserves room for S and Z or for the partial dw, whichever is larger.
     amount const sum_size = amount(feature.count) * s.values + feature.count,
                  dw_size = amount(w_rows) * s.channels;
-    amount const max_size = sum_size.number() < dw_size.number() ? dw_size : sum_size;
+    amount const max_size = sum_size.value() < dw_size.value() ? dw_size : sum_size;
     sums = {memory.take<A>(amount(count) * tiles * max_size), tiles,
-            static_cast<index_t>(sum_size.number()), feature.count, s.values};
+            static_cast<index_t>(sum_size.value()), feature.count, s.values};
     weight_sum_grads = take_rows(backward, s.queries);
     scaled_dy = take_rows(backward, s.queries, s.values);
     running_z = take_rows(backward && s.causal, s.queries, feature.count);

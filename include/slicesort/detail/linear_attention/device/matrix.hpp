@@ -31,7 +31,7 @@ struct element_map {
       for (A& x : values) x = x > A(0) ? math::sum(ops, x, A(1)) : math::exponential(ops, x);
     } else {  // relu
       SLICESORT_UNROLL
-      for (A& x : values) x = math::sum(ops, ops.higher(x, A(0)), eps);
+      for (A& x : values) x = math::sum(ops, ops.max(x, A(0)), eps);
     }
   }
 };
@@ -118,7 +118,7 @@ struct linear_operand {
   SLICESORT_HD linear_matrix<T, Mapped> matrix(tile_position const& position) const {
     if (values != nullptr) return {values + position.pair * rows * pitch, false, pitch, 1, map};
     strides4 const s = tensor.strides();
-    return make_tensor_matrix<T, Mapped>(first_of(tensor, {position.sample, position.head}),
+    return make_tensor_matrix<T, Mapped>(head_data(tensor, {position.sample, position.head}),
                                          s.length, s.channels, map);
   }
 };

@@ -81,8 +81,8 @@ struct product_tile : product_slices<product_tile<A>, A> {
   static_assert(linear_threads * count == size * size, "every sum has a thread");
   // Operands are loaded in pieces of 16 bytes and stored transposed. One piece of padding per list
   // avoids most bank conflicts.
-  static constexpr int elements_per_piece = 16 / static_cast<int>(sizeof(A));
-  static constexpr int stride = size + elements_per_piece;
+  static constexpr int elements_per_vector16 = 16 / static_cast<int>(sizeof(A));
+  static constexpr int stride = size + elements_per_vector16;
 
   // A slice has `depth` lists of 64 elements, one per k. Weights have one list per partner row.
   static constexpr int operand_size = depth * stride, weights_size = size * stride;
@@ -159,10 +159,10 @@ struct product_tile : product_slices<product_tile<A>, A> {
         int const d = e / (size / 4), line = e % (size / 4) * 4;
         from.load_four(block, line, k + d, end, load_fours, values);
         SLICESORT_UNROLL
-        for (int i = 0; i < 4; i += elements_per_piece) {
+        for (int i = 0; i < 4; i += elements_per_vector16) {
           piece& stored = *reinterpret_cast<piece*>(to + d * stride + line + i);
           SLICESORT_UNROLL
-          for (int j = 0; j < elements_per_piece; ++j) stored.elements[j] = values[i + j];
+          for (int j = 0; j < elements_per_vector16; ++j) stored.elements[j] = values[i + j];
         }
       }
     }
@@ -177,7 +177,7 @@ struct product_tile : product_slices<product_tile<A>, A> {
 
  private:
   struct alignas(16) piece {
-    A elements[static_cast<std::size_t>(elements_per_piece)];
+    A elements[static_cast<std::size_t>(elements_per_vector16)];
   };
 
   static SLICESORT_HD_INLINE int first_row(int rank) {
@@ -191,10 +191,10 @@ struct product_tile : product_slices<product_tile<A>, A> {
   static SLICESORT_HD_INLINE void load_elements(A const* from,
                                                 A (&values)[static_cast<std::size_t>(Count)]) {
     SLICESORT_UNROLL
-    for (int i = 0; i < Count; i += elements_per_piece) {
+    for (int i = 0; i < Count; i += elements_per_vector16) {
       piece const loaded = *reinterpret_cast<piece const*>(from + i);
       SLICESORT_UNROLL
-      for (int j = 0; j < elements_per_piece; ++j) values[i + j] = loaded.elements[j];
+      for (int j = 0; j < elements_per_vector16; ++j) values[i + j] = loaded.elements[j];
     }
   }
 

@@ -73,7 +73,7 @@ struct random_features_kernel : row_tiles {
       features.phi[n] = product;
     } else if (config.kind == kind::random_relu) {
       A const scaled = math::product(ops, product, scale);
-      features.phi[n] = math::sum(ops, ops.higher(scaled, A(0)), static_cast<A>(config.eps));
+      features.phi[n] = math::sum(ops, ops.max(scaled, A(0)), static_cast<A>(config.eps));
       if (features.slopes != nullptr) features.slopes[n] = scaled > A(0) ? scale : A(0);
     } else {
       auto const angle = math::sincos(ops, product);

@@ -20,13 +20,13 @@ SLICESORT_DETAIL_BEGIN
 
 // Both operands are 64-row tiles of device/warp_mma.hpp, contiguous along k. Each warp computes 32
 // x 32 of the 64 x 64 sums.
-struct tensor_product_tile : product_slices<tensor_product_tile, tile_piece<tf32>> {
+struct tensor_product_tile : product_slices<tensor_product_tile, tile_vector16<tf32>> {
   using A = float;
-  using piece = tile_piece<tf32>;
+  using piece = tile_vector16<tf32>;
   static constexpr int size = linear_tile;
   static constexpr int depth = 32;  // values of k per slice
-  static constexpr int pieces = depth / elements_per_piece<tf32>;
-  using layout = piece_tile<tf32, depth>;
+  static constexpr int pieces = depth / elements_per_vector16<tf32>;
+  using layout = vector16_tile<tf32, depth>;
   static constexpr int warp_rows = 32, warp_columns = 32;
   static constexpr int min_blocks = 4;  // most blocks per multiprocessor without register spills
   static_assert(linear_threads / warp_threads * warp_rows * warp_columns == size * size,

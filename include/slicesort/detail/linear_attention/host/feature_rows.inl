@@ -67,7 +67,7 @@ class feature_rows {
     for (int i = 0; i < rows; ++i, from += pitch) {
       V maximum = lanes::splat(minus_infinity);
       for (index_t c = 0; c < full_width; c += count)
-        maximum = higher(maximum, load_lanes<V>(from + c));
+        maximum = max_lanes(maximum, load_lanes<V>(from + c));
       A lane[std::size_t{count}];
       store_lanes(lane, maximum);
       for (index_t c = full_width; c < width; ++c)
@@ -127,7 +127,8 @@ class feature_rows {
   static SLICESORT_INLINE void relu(tile_row const& row) {
     V const eps = lanes::splat(row.params.config->eps);
     for (index_t c = 0; c < row.params.config->channels; c += count)
-      store_lanes(row.phi + c, math::sum(lane_ops{}, higher(load_lanes<V>(row.x + c), V{}), eps));
+      store_lanes(row.phi + c,
+                  math::sum(lane_ops{}, max_lanes(load_lanes<V>(row.x + c), V{}), eps));
   }
   static SLICESORT_INLINE void cosine_reweighted(tile_row const& row) {
     store_scaled_positive_part(row, row.params.row_scalars->cosine[row.index], row.phi);
@@ -138,7 +139,8 @@ class feature_rows {
     index_t const channels = row.params.config->channels;
     V const factors = lanes::splat(factor);
     for (index_t c = 0; c < channels; c += count)
-      store_below(to + c, math::product(lane_ops{}, higher(load_lanes<V>(row.x + c), V{}), factors),
+      store_below(to + c,
+                  math::product(lane_ops{}, max_lanes(load_lanes<V>(row.x + c), V{}), factors),
                   channels - c);
   }
   static SLICESORT_INLINE void random_exp(tile_row const& row) {
@@ -161,9 +163,9 @@ class feature_rows {
             eps = lanes::splat(row.params.config->eps);
     for (index_t f = 0; f < row.params.config->w_rows; f += count) {
       V const scaled = math::product(ops, load_lanes<V>(row.wz + f), scale);
-      store_lanes(row.phi + f, math::sum(ops, higher(scaled, V{}), eps));
+      store_lanes(row.phi + f, math::sum(ops, max_lanes(scaled, V{}), eps));
       if (row.slope != nullptr)
-        store_lanes(row.slope + f, math::masked(ops, ops.positive(scaled), scale));
+        store_lanes(row.slope + f, math::mask_bits(ops, ops.positive(scaled), scale));
     }
   }
   static SLICESORT_INLINE void random_fourier(tile_row const& row) {
@@ -197,8 +199,8 @@ class feature_rows {
   static SLICESORT_INLINE void relu_gradient(tile_row const& row, A const* dphi, A* dx) {
     lane_ops const ops{};
     for (index_t c = 0; c < row.params.config->channels; c += count)
-      store_lanes(dx + c, math::masked(ops, ops.positive(load_lanes<V>(row.x + c)),
-                                       load_lanes<V>(dphi + c)));
+      store_lanes(dx + c, math::mask_bits(ops, ops.positive(load_lanes<V>(row.x + c)),
+                                          load_lanes<V>(dphi + c)));
   }
   static SLICESORT_INLINE void cosine_reweighted_gradient(tile_row const& row, A const* dphi,
                                                           A* dx) {
@@ -208,7 +210,7 @@ class feature_rows {
     for (index_t c = 0; c < row.params.config->channels; c += count) {
       V const dpositive = ops.fused(load_lanes<V>(dphi + row.params.config->channels + c), sine,
                                     math::product(ops, load_lanes<V>(dphi + c), cosine));
-      store_lanes(dx + c, math::masked(ops, ops.positive(load_lanes<V>(row.x + c)), dpositive));
+      store_lanes(dx + c, math::mask_bits(ops, ops.positive(load_lanes<V>(row.x + c)), dpositive));
     }
   }
   static SLICESORT_INLINE void slope_gradient(tile_row const& row, A const* dphi, A* dx) {

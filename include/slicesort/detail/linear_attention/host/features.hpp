@@ -188,13 +188,13 @@ class tile_features {
   void compute_angles(feature_memory<A> const& memory, index_t first, int rows) const {
     if (config_.kind != feature_kind::cosine_reweighted) return;
     index_t const padded = padded_rows(rows);
-    kernels_.compute_angles(first, head_.longer(), rows, memory.row_scalars.cosine,
+    kernels_.compute_angles(first, head_.max_length(), rows, memory.row_scalars.cosine,
                             memory.row_scalars.sine);
     std::fill(memory.row_scalars.cosine + rows, memory.row_scalars.cosine + padded, A(0));
     std::fill(memory.row_scalars.sine + rows, memory.row_scalars.sine + padded, A(0));
   }
   feature_row row_at(index_t row) const {
-    return {row, head_.longer(), static_cast<index_t>(config_.channels)};
+    return {row, head_.max_length(), static_cast<index_t>(config_.channels)};
   }
   feature_params<A> make_params(feature_memory<A> const& memory, int rows,
                                 bool needs_slopes) const {

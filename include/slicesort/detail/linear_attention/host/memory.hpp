@@ -42,13 +42,13 @@ int heads_per_task(linear_attention_shape const& s, unsigned threads) {
                         amount(2) * width.w * width.channels) *
                        sizeof(A);
   auto const rounds = [&](index_t tasks_per_sample) {
-    std::size_t const tasks = (amount(s.batch) * tasks_per_sample).number();
+    std::size_t const tasks = (amount(s.batch) * tasks_per_sample).value();
     return (tasks - 1) / std::max(threads, 1U) + 1;
   };
   index_t heads = std::min<index_t>(max_heads_per_task, s.heads);
   for (; heads > 1; --heads)
-    if ((bytes * heads).number() <= cache_bytes &&
-        (amount(rounds((s.heads + heads - 1) / heads)) * heads).number() <= rounds(s.heads))
+    if ((bytes * heads).value() <= cache_bytes &&
+        (amount(rounds((s.heads + heads - 1) / heads)) * heads).value() <= rounds(s.heads))
       break;
   return static_cast<int>(heads);
 }

@@ -53,7 +53,7 @@ struct linear_attention_kernels : row_kernels<T> {
   }
 };
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/linear_attention/host/simd_table.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/linear_attention/host/simd_table.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

@@ -37,5 +37,5 @@ void choose_kernels(target, linear_attention_kernels<T>& table) {
   table.load = row_copies::load;
   table.store = row_copies::template store<false>;
   table.add = row_copies::add;
-  table.store_around = row_copies::store_around;
+  table.stream_rows = row_copies::stream_rows;
 }

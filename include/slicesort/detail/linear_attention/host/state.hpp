@@ -180,7 +180,7 @@ class linear_task {
     if (y.extents().channels == 0) return;
     T* const to = head.at(y, first);
     auto const store =
-        fits_streaming<T>(to, y) ? kernels.store_scaled_around : kernels.store_scaled;
+        should_stream_rows<T>(to, y) ? kernels.store_scaled_around : kernels.store_scaled;
     if (y.strides().channels == 1)
       return store(memory.results, width.values, rows, y.extents().channels,
                    memory.inverse_divisors, to, y.strides().length);
@@ -214,14 +214,14 @@ class interleaved_heads {
     attention_head const& head = first().head;
     Task::sum_keys(*this);
     for_each([](Task& task) { task.memory.query_sums.clear(task.width); });
-    for_each_tile(Task::causal ? head.longer() : head.queries, [&](Task& task, index_t row) {
+    for_each_tile(Task::causal ? head.max_length() : head.queries, [&](Task& task, index_t row) {
       task.compute_query_gradients(dy, grads, mode, row);
     });
     auto const compute_key_gradients = [&](Task& task, index_t row) {
       task.compute_key_gradients(dy, grads, mode, row);
     };
     if constexpr (Task::causal) {
-      for_each_tile_reversed(head.longer(), compute_key_gradients);
+      for_each_tile_reversed(head.max_length(), compute_key_gradients);
     } else {
       for_each([](Task& task) { task.transpose(task.memory.query_sums); });
       for_each_tile(head.keys, compute_key_gradients);

@@ -101,7 +101,7 @@ class tile_rows {
         if (c >= diagonal) {
           auto const visible_count =
               static_cast<typename lane_ops::integer>(std::max(i + 1 - c, 0));
-          weight = math::masked(ops, greater(ops.splat_bits(visible_count), lane), weight);
+          weight = math::mask_bits(ops, greater(ops.splat_bits(visible_count), lane), weight);
         }
         store_lanes(row + c, weight);
       }
@@ -115,7 +115,8 @@ class tile_rows {
     bits largest{};
     for (int i = 0; i < size.rows; ++i)
       for (index_t c = 0; c < size.columns; c += count)
-        largest = higher(largest, load_lanes<bits>(matrix.data + i * matrix.pitch + c) & magnitude);
+        largest =
+            max_lanes(largest, load_lanes<bits>(matrix.data + i * matrix.pitch + c) & magnitude);
     return any_set(greater(largest, ops.splat_bits(dtype_traits<A>::infinity - 1)));
   }
 

@@ -106,7 +106,7 @@ struct max_exchange_kernel {
     T const row_value = input[row], largest_value = input[largest_row];
     output[row] = largest_value;
     output[largest_row] = row_value;
-    if (maximum.present()) index_column(maximum, column).set(0, largest_row);
+    if (maximum.is_present()) index_column(maximum, column).set(0, largest_row);
   }
 };
 

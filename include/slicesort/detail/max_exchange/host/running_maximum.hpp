@@ -34,7 +34,7 @@ struct running_maximum {
   }
 };
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/max_exchange/host/running_maximum.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/max_exchange/host/running_maximum.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
 // Scans rows [first, last) of a chunk.

@@ -58,7 +58,7 @@ struct merge_attention_kernel {
       auto const merged = merge_weights(
           block, part_count,
           [&](int p) {
-            return saved_statistics(parts[p].state, {sample, head}, first_row + row);
+            return load_statistics(parts[p].state, {sample, head}, first_row + row);
           },
           weights + row * part_count);
       if (state.data() == nullptr) continue;

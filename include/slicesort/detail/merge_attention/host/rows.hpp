@@ -35,7 +35,7 @@ struct merged_row {
 template <class T>
 using merge_row_fn = void (*)(merged_row<T> const&);
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/merge_attention/host/rows.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/merge_attention/host/rows.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

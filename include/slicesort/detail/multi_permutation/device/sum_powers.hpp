@@ -22,10 +22,10 @@ SLICESORT_DETAIL_BEGIN
 // rows repeat the first chain and are not stored.
 template <class Column, class ThreadWork, class Row, class A>
 SLICESORT_HD_INLINE void begin_chains(Column const& column, ThreadWork const& work, Row first,
-                                      A weight, Row (&rows)[chained_in_flight],
-                                      A (&sums)[chained_in_flight]) {
+                                      A weight, Row (&rows)[chains_in_flight],
+                                      A (&sums)[chains_in_flight]) {
   SLICESORT_UNROLL
-  for (int k = 0; k < chained_in_flight; ++k) {
+  for (int k = 0; k < chains_in_flight; ++k) {
     rows[k] = first + k * work.step;
     if (rows[k] >= work.valid) rows[k] = first;
     sums[k] = weight * static_cast<A>(column.value(rows[k]));
@@ -53,25 +53,25 @@ struct sum_powers_kernel {
     using row_index = typename chained_columns<T, InShared>::row;
     auto const tile = shared(block);
     auto const work = sorted.thread_work_of(block);
-    auto const column = sorted.open(block, tile, work);
+    auto const column = sorted.load_column(block, tile, work);
     if (!work.inside) return;
     column_of<T> const output(y, work.column);
 
     A const first_weight = weights(1);
-    for (row_index first = work.first; first < work.valid; first += chained_in_flight * work.step) {
-      row_index rows[chained_in_flight];
-      A sums[chained_in_flight];
+    for (row_index first = work.first; first < work.valid; first += chains_in_flight * work.step) {
+      row_index rows[chains_in_flight];
+      A sums[chains_in_flight];
       begin_chains(column, work, first, first_weight, rows, sums);
       for (index_t power = 2; power <= weights.components; ++power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_in_flight; ++k) {
+        for (int k = 0; k < chains_in_flight; ++k) {
           rows[k] = column.next(rows[k]);
           sums[k] = block.multiply_add(weight, static_cast<A>(column.value(rows[k])), sums[k]);
         }
       }
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_in_flight; ++k)
+      for (int k = 0; k < chains_in_flight; ++k)
         if (first + k * work.step < work.valid) output[first + k * work.step] = rounded<T>(sums[k]);
     }
     for (row_index n = work.first; n < work.length; n += work.step)
@@ -109,29 +109,29 @@ struct transpose_powers_kernel {
     using row_index = typename chained_columns<T, InShared>::row;
     shared_buffers const buffers = shared(block);
     auto const work = gradient.thread_work_of(block);
-    auto const column = gradient.open(block, buffers.tile, work);
+    auto const column = gradient.load_column(block, buffers.tile, work);
     column_of<T> const output(dx, work.column);
     A* staged_sums = nullptr;
     if constexpr (InShared)
       staged_sums = buffers.staged_sums + (column.values - buffers.tile.values);
 
     A const last_weight = weights(weights.components);
-    for (row_index first = work.first; first < work.valid; first += chained_in_flight * work.step) {
-      row_index rows[chained_in_flight];
-      A sums[chained_in_flight];
+    for (row_index first = work.first; first < work.valid; first += chains_in_flight * work.step) {
+      row_index rows[chains_in_flight];
+      A sums[chains_in_flight];
       begin_chains(column, work, first, last_weight, rows, sums);
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_in_flight; ++k) rows[k] = column.next(rows[k]);
+      for (int k = 0; k < chains_in_flight; ++k) rows[k] = column.next(rows[k]);
       for (index_t power = weights.components - 1; power >= 1; --power) {
         A const weight = weights(power);
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_in_flight; ++k) {
+        for (int k = 0; k < chains_in_flight; ++k) {
           sums[k] = block.multiply_add(weight, static_cast<A>(column.value(rows[k])), sums[k]);
           rows[k] = column.next(rows[k]);
         }
       }
       SLICESORT_UNROLL
-      for (int k = 0; k < chained_in_flight; ++k) {
+      for (int k = 0; k < chains_in_flight; ++k) {
         if (first + k * work.step >= work.valid) continue;
         if constexpr (InShared)
           staged_sums[rows[k] * column.pitch] = sums[k];
@@ -142,14 +142,14 @@ struct transpose_powers_kernel {
     if constexpr (InShared) {
       block.sync();
       for (row_index first = work.first; first < work.valid;
-           first += chained_in_flight * work.step) {
-        T previous[chained_in_flight] = {};
+           first += chains_in_flight * work.step) {
+        T previous[chains_in_flight] = {};
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_in_flight; ++k)
+        for (int k = 0; k < chains_in_flight; ++k)
           if (mode == grad_mode::accumulate && first + k * work.step < work.valid)
             previous[k] = output[first + k * work.step];
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_in_flight; ++k)
+        for (int k = 0; k < chains_in_flight; ++k)
           if (row_index const n = first + k * work.step; n < work.valid)
             output[n] = stored_or_accumulated_sum(mode, previous[k], staged_sums[n * column.pitch]);
       }

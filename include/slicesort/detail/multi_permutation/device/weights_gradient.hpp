@@ -67,7 +67,7 @@ struct weights_gradient_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     auto const work = x.thread_work_of(block);
     shared_buffers const buffers = shared(block);
-    auto const column = x.open(block, buffers.tile, work);
+    auto const column = x.load_column(block, buffers.tile, work);
     column_of<T const> const gradient(dy, work.column);
     // Row indices fit in 32 bits, because there are at most 2^31 rows.
     auto const length = static_cast<std::uint32_t>(dy.extents().length);
@@ -78,7 +78,7 @@ struct weights_gradient_kernel {
     // The thread sums column `summed_column`, but multiplies rows of column `multiplied_column`.
     int const summed_column = block.rank() % x.width, component = block.rank() / x.width;
     int const multiplied_column =
-        tile_walk(block.rank(), block.size(), x.width, x.rows_adjacent).column;
+        thread_mapping(block.rank(), block.size(), x.width, x.rows_adjacent).column;
     double* const product =
         buffers.products + static_cast<int>(first_row) * x.width + multiplied_column;
     if (first_row == 0) buffers.column_rows[multiplied_column] = valid_row_count;

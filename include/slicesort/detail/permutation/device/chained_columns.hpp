@@ -36,7 +36,7 @@ struct chained_column<T, false> {
   SLICESORT_HD index_t next(index_t n) const { return static_cast<index_t>(rows[n]); }
 };
 
-inline constexpr int chained_in_flight = 4;  // rows that a thread has in flight
+inline constexpr int chains_in_flight = 4;  // rows that a thread has in flight
 
 template <class T, bool InShared>
 struct chained_columns {
@@ -94,25 +94,25 @@ struct chained_columns {
 
   // Loads the tile into shared memory and ends with a barrier.
   template <class Block>
-  SLICESORT_HD chained_column<T, InShared> open(Block& block, tile const& buffers,
-                                                thread_work const& work) const {
+  SLICESORT_HD chained_column<T, InShared> load_column(Block& block, tile const& buffers,
+                                                       thread_work const& work) const {
     column_of<T const> const source(values, work.column);
     index_column const perm_column(perm, work.column);
     if constexpr (InShared) {
-      int const column = tile_walk(block.rank(), block.size(), width, rows_adjacent).column;
+      int const column = thread_mapping(block.rank(), block.size(), width, rows_adjacent).column;
       chained_column<T, true> const staged{buffers.values + offset_in_tile(column),
                                            buffers.rows + offset_in_tile(column), pitch()};
-      for (int first = work.first; first < work.length; first += chained_in_flight * work.step) {
-        T value[chained_in_flight];
-        std::uint16_t next[chained_in_flight];
+      for (int first = work.first; first < work.length; first += chains_in_flight * work.step) {
+        T value[chains_in_flight];
+        std::uint16_t next[chains_in_flight];
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_in_flight; ++k)
+        for (int k = 0; k < chains_in_flight; ++k)
           if (first + k * work.step < work.length) {
             value[k] = source[first + k * work.step];
             next[k] = static_cast<std::uint16_t>(perm_column[first + k * work.step]);
           }
         SLICESORT_UNROLL
-        for (int k = 0; k < chained_in_flight; ++k)
+        for (int k = 0; k < chains_in_flight; ++k)
           if (first + k * work.step < work.length) {
             staged.values[(first + k * work.step) * staged.pitch] = value[k];
             staged.rows[(first + k * work.step) * staged.pitch] = next[k];

@@ -19,20 +19,20 @@
 SLICESORT_DETAIL_BEGIN
 
 // Returns the strides of a workspace tensor with one sample, which has the columns of all samples.
-inline strides3 merged_strides(extents3 extents, bool rows_adjacent) {
+inline strides3 one_sample_strides(extents3 extents, bool rows_adjacent) {
   if (rows_adjacent) return {extents.channels * extents.length, 1, extents.length};
   return {extents.channels, extents.batch * extents.channels, 1};
 }
 
 // Copies x to a tensor in `memory` with these strides.
 template <class T, class Grid>
-void copy_merged(Grid const& grid, tensor3<T const> x, T* memory, bool rows_adjacent) {
+void copy_as_one_sample(Grid const& grid, tensor3<T const> x, T* memory, bool rows_adjacent) {
   int const threads = grid_tuning_of<T>(grid).element_threads;
   extents3 const extents = x.extents();
   index_t const columns = extents.batch * extents.channels;
   column_slab const slab{0, columns, extents.length, warp_threads, rows_adjacent};
   tensor3<T> const target(memory, {1, extents.length, columns},
-                          merged_strides(extents, rows_adjacent));
+                          one_sample_strides(extents, rows_adjacent));
   grid.run(copy_columns_kernel<T>{x, target, slab}, slab.blocks(threads), threads);
 }
 
@@ -44,7 +44,7 @@ std::size_t chained_bytes(index_t length) {
 // Returns the number of columns per tile, or 0 if no column fits in shared memory with 16-bit rows.
 template <class T, class Grid>
 int chained_width(Grid const& grid, std::size_t column_bytes, extents3 extents) {
-  if (!narrow_rows(extents.length)) return 0;
+  if (!fits_16_bits(extents.length)) return 0;
   return tile_width(grid.info(), permute_tuning_of<T>(grid), column_bytes, extents.length,
                     extents.batch * extents.channels);
 }

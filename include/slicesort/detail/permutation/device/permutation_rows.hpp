@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutations of all columns, for the permute kernels. `open` selects the permutation of a column,
-// which returns the index of one row or iterates over several.
+// Permutations of all columns, for the permute kernels. `column_at` selects the permutation of a
+// column, which returns the index of one row or iterates over several.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -24,11 +24,11 @@ struct permutation_rows {
       return static_cast<index_t>(data[row * stride]);
     }
     // Iterates over the indices of `rows`, which must not be empty.
-    SLICESORT_HD_INLINE row_walk<Index const> walk(row_range rows) const {
+    SLICESORT_HD_INLINE row_iterator<Index const> walk(row_range rows) const {
       return walk_rows(data, stride, 0, rows);
     }
   };
-  SLICESORT_HD_INLINE column open(column_index index) const {
+  SLICESORT_HD_INLINE column column_at(column_index index) const {
     return {data + index.batch * strides.batch + index.channel * strides.channels, strides.length};
   }
 };

@@ -31,7 +31,7 @@ struct column_slab {
   // the slab, for k < in_flight.
   template <class Block, class F>
   SLICESORT_HD void with_thread_rows(Block& block, F const& f) const {
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
+    thread_mapping const walk(block.rank(), block.size(), width, rows_adjacent);
     index_t const tile = block.index() / blocks_per_column(block.size());
     index_t const block_of_column = block.index() - tile * blocks_per_column(block.size());
     index_t const column = tile * width + walk.column;
@@ -84,7 +84,7 @@ struct permute_direct_kernel {
       column_index const position = column_index_of(slab.first + column, y.extents().channels);
       column_of<T const> const from(x, x_is_copy ? column_index{0, column} : position);
       column_of<T> const to(y, position);
-      auto const perm_column = perm.open(position);
+      auto const perm_column = perm.column_at(position);
       index_t index[column_slab::in_flight];
       T value[column_slab::in_flight], old[column_slab::in_flight] = {};
       SLICESORT_UNROLL

@@ -43,7 +43,7 @@ struct permute_tile_kernel {
     extents3 const extents = x.extents();
     auto const [walk, column_number, has_column, column] =
         column_work(block, extents, width, rows_adjacent);
-    auto const indices = perm.open(column);
+    auto const indices = perm.column_at(column);
     int const length = static_cast<int>(extents.length);
     thread_rows const rows{
         allocate_tile(block) + (rows_adjacent ? walk.column * length : walk.column),

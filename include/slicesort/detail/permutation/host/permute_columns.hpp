@@ -34,7 +34,7 @@ struct permute_task {
   permute_task(extents3 extents, unsigned threads)
       : tiles(sizeof(T) == 2 || extents.length <= 4096 ? tiles_per_task(extents, threads) : 1) {}
   index_t task_count(extents3 extents) const {
-    return extents.empty() ? 0 : tiles_of(extents, tiles * tile_columns);
+    return extents.empty() ? 0 : count_tiles(extents, tiles * tile_columns);
   }
 };
 
@@ -63,7 +63,7 @@ void set_up_tile(columns_to_permute<T> const& params, column_range const& column
   tile.ragged = !rows.uniform || rows.longest < extents.length;
   for (int lane = 0; lane < tile.width; ++lane) tile.valid[lane] = rows.valid[lane];
   tile.scratch = scratch;
-  tile.stream = worth_streaming<T>(extents) && tile.y_layout.on_lines(tile.y, sizeof(T));
+  tile.stream = should_stream<T>(extents) && tile.y_layout.has_whole_cache_lines(tile.y, sizeof(T));
 }
 
 // Permutes all columns; scratch_of(thread) returns the scratch memory of a thread.

@@ -47,7 +47,7 @@ struct convolve_rows_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = x.extents();
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
+    thread_mapping const walk(block.rank(), block.size(), width, rows_adjacent);
     index_t const tile = block.index() / column_tiles, batch = tile / row_tiles;
     index_t const channel = (block.index() - tile * column_tiles) * width + walk.column;
     index_t const first =
@@ -96,7 +96,7 @@ struct correlate_rows_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const e = dy.extents();
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
+    thread_mapping const walk(block.rank(), block.size(), width, rows_adjacent);
     index_t const block_groups = divide_up(tap_groups, index_t{walk.step});
     index_t const tile = block.index() / column_tiles, segment = tile / block_groups;
     index_t const channel = (block.index() - tile * column_tiles) * width + walk.column;

@@ -37,7 +37,7 @@ struct convolution_kernels {
   }
 };
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/short_convolution/host/rows.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/short_convolution/host/rows.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

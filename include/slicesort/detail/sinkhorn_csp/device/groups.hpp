@@ -136,7 +136,7 @@ struct sinkhorn_args {
     work.stride = block.size() / width;
     work.channel = tile * width + work.channel_in_tile;
     work.has_channel = work.channel < e.channels;
-    work.shift = work.has_channel ? wrapped(shifts[work.channel], work.valid) : 0;
+    work.shift = work.has_channel ? wrap_row(shifts[work.channel], work.valid) : 0;
     return work;
   }
 
@@ -222,7 +222,7 @@ struct mix_groups_kernel {
 // Backward of mix_groups_kernel: computes the gradients of all channels except the reference, and
 // the gradient of the reference through each of these channels.
 template <class T, bool InShared>
-struct unmix_groups_kernel {
+struct mix_groups_backward_kernel {
   static constexpr int max_threads = max_sinkhorn_threads;
   using A = accumulator_t<T>;
 

@@ -29,10 +29,10 @@ template <class Mask, class T, int Width>
 struct attention_backward_kv_kernel {
   static constexpr int max_threads = 256;
   using A = accumulator_t<T>;
-  using vector16 = tile_piece<T>;
+  using vector16 = tile_vector16<T>;
   static constexpr int queries_per_tile = sizeof(T) == 2 ? 64 : sizeof(T) == 4 ? 32 : 16;
   static constexpr int columns = queries_per_tile / 8,
-                       vectors_per_row = Width / elements_per_piece<T>;
+                       vectors_per_row = Width / elements_per_vector16<T>;
   static constexpr int vectors_per_stats = static_cast<int>(sizeof(query_stats<A>)) / 16;
 
   using scores = register_tile<A, 1, columns>;       // [keys of the warp, queries]
@@ -241,8 +241,9 @@ struct attention_backward_kv_kernel {
     if (masked)
       for (int i = block.rank(); i < queries_per_tile; i += block.size())
         smem.ranges[buffer * queries_per_tile + i] =
-            query + i < task.queries ? range_of_keys(mask_of(mask, task.head), query + i, task.keys)
-                                     : key_range{0, 0};
+            query + i < task.queries
+                ? clamped_key_range(mask_of(mask, task.head), query + i, task.keys)
+                : key_range{0, 0};
   }
 
   // S^T += K Q^T and dP^T += V dO^T, chunk by chunk. The last chunk is the one whose gradients the
@@ -294,7 +295,7 @@ struct attention_backward_kv_kernel {
                     smem.task->first + walk.warp_row});
       drop_weights(dp, keep);
     }
-    int const thread_in_group = tile_lane(Block::opaque(block.rank())).t;
+    int const thread_in_group = tile_lane(Block::opaque(block.rank())).thread_in_group;
     SLICESORT_UNROLL
     for (int column = 0; column < scores::lane_columns; ++column) {
       query_stats<A> const query =

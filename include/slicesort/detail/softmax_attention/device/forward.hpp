@@ -31,14 +31,15 @@ template <class Mask, class T, int Width>
 struct attention_forward_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
-  using vector16 = tile_piece<T>;
+  using vector16 = tile_vector16<T>;
   static constexpr int tiles_per_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
   static constexpr int keys_per_tile = sizeof(A) == 8 ? 32 : 64;
-  static constexpr int columns = keys_per_tile / 8, vectors_per_row = Width / elements_per_piece<T>;
+  static constexpr int columns = keys_per_tile / 8,
+                       vectors_per_row = Width / elements_per_vector16<T>;
 
   using scores = register_tile<A, tiles_per_warp, columns>;     // [queries of the warp, keys]
   using outputs = register_tile<A, tiles_per_warp, Width / 8>;  // [queries of the warp, channels]
-  using row_stats = row_numbers<A, tiles_per_warp>;             // [queries of the lane]
+  using row_stats = row_values<A, tiles_per_warp>;              // [queries of the lane]
 
   Mask mask;
   A scale{};
@@ -65,7 +66,7 @@ struct attention_forward_kernel {
     auto const rows = static_cast<std::size_t>(queries_per_block());
     constexpr auto tile_vectors = static_cast<std::size_t>(keys_per_tile * vectors_per_row);
     auto const bias_vectors =
-        rows * static_cast<std::size_t>(keys_per_tile / elements_per_piece<T>);
+        rows * static_cast<std::size_t>(keys_per_tile / elements_per_vector16<T>);
     memory smem{};
     smem.q =
         allocator.template allocate<vector16>(rows * static_cast<std::size_t>(vectors_per_row));
@@ -263,8 +264,9 @@ struct attention_forward_kernel {
       A const inv_sum =
           row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // 0, or NaN if row_sum is NaN
       scale_row(out, i, dropout.is_enabled() ? inv_sum * static_cast<A>(dropout.scale) : inv_sum);
-      index_t const row = task.first + first_query_of_warp(block) + lane.g + 8 * i;
-      if (state.data() != nullptr && task.channel == 0 && lane.t == 0 && row < queries) {
+      index_t const row = task.first + first_query_of_warp(block) + lane.group + 8 * i;
+      if (state.data() != nullptr && task.channel == 0 && lane.thread_in_group == 0 &&
+          row < queries) {
         bool const valid = row < task.queries;
         A const row_max = scale_in_exp ? max[i] * scale : max[i];
         save_statistics(state, task.head, row,

@@ -50,10 +50,10 @@ template <class T, class Out>
 struct multiply_heads_kernel {
   static constexpr int max_threads = 128;
   using A = accumulator_t<T>;
-  using vector16 = tile_piece<T>;
+  using vector16 = tile_vector16<T>;
   static constexpr int rows_per_block = 64, columns_per_block = 64;
   static constexpr int k_step = sizeof(T) == 8 ? 32 : 64;
-  static constexpr int vectors_per_row = k_step / elements_per_piece<T>;
+  static constexpr int vectors_per_row = k_step / elements_per_vector16<T>;
 
   A alpha;
   head_matrices<T const> a, b;

@@ -106,7 +106,7 @@ SLICESORT_HD_INLINE void stage_ranges(Block& block, Mask const& mask, key_range*
   for (int r = block.rank(); r < count; r += block.size()) {
     ranges[r] = {0, 0};
     if (first + r >= queries) continue;
-    ranges[r] = range_of_keys(mask, first + r, keys);
+    ranges[r] = clamped_key_range(mask, first + r, keys);
     thread_bounds.add(ranges[r], keys);
   }
   auto const min_of = [](index_t a, index_t b) { return a < b ? a : b; };
@@ -160,7 +160,7 @@ SLICESORT_HD_INLINE void mask_scores(Block& block, register_tile<A, Rows, Column
     s[i] = block.multiply_add(
         s[i], scale,
         static_cast<A>(
-            bias_tile[tile::offset(s.row(i, lane), s.column(i, lane), tile::swizzle(lane.g))]));
+            bias_tile[tile::offset(s.row(i, lane), s.column(i, lane), tile::swizzle(lane.group))]));
 }
 
 SLICESORT_DETAIL_END

@@ -198,7 +198,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
   template <class T>
   static head_matrices<T> matrices(tensor4<T> t, head_chunk const& chunk) {
     strides4 const strides = t.strides();
-    T* const data = t.data() == nullptr ? nullptr : first_of(t, {chunk.sample, chunk.first_head});
+    T* const data = t.data() == nullptr ? nullptr : head_data(t, {chunk.sample, chunk.first_head});
     return {data, strides.length, strides.channels, strides.heads};
   }
   template <class T>

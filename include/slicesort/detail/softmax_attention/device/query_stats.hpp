@@ -46,7 +46,7 @@ struct query_stats_kernel {
     if (row >= extents.length || block.rank() % 4 != 0) return;
     query_stats<A> result{A(0), A(0), delta, A(0)};
     if (valid && state.data() != nullptr) {
-      row_statistics<A> const saved = saved_statistics(state, head, row);
+      row_statistics<A> const saved = load_statistics(state, head, row);
       if (saved.max != min_score<A>) result.max = saved.max, result.inv_sum = A(1) / saved.sum;
     }
     stats[flat_head * extents.length + row] = result;
@@ -82,7 +82,7 @@ struct query_bounds_kernel {
     if (end > first + queries_per_tile) end = first + queries_per_tile;
     range_bounds tile_bounds = range_bounds::empty(valid_keys);
     for (index_t i = first; i < end; ++i)
-      tile_bounds.add(range_of_keys(head_mask, i, valid_keys), valid_keys);
+      tile_bounds.add(clamped_key_range(head_mask, i, valid_keys), valid_keys);
     bounds[tile_index] = tile_bounds;
   }
 };

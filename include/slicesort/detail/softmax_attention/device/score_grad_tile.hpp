@@ -29,10 +29,11 @@ template <class Mask, class T, int Width>
 struct score_grad_tile {
   static constexpr int max_warps = 4;
   using A = accumulator_t<T>;
-  using vector16 = tile_piece<T>;
+  using vector16 = tile_vector16<T>;
   static constexpr int tiles_per_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
   static constexpr int keys_per_tile = sizeof(A) == 8 ? 16 : 32;
-  static constexpr int columns = keys_per_tile / 8, vectors_per_row = Width / elements_per_piece<T>;
+  static constexpr int columns = keys_per_tile / 8,
+                       vectors_per_row = Width / elements_per_vector16<T>;
 
   using scores = register_tile<A, tiles_per_warp, columns>;  // [queries of the warp, keys]
 
@@ -200,7 +201,7 @@ struct score_grad_tile {
           {smem.task->head, in.v.extents().length, smem.task->first + walk.warp_row, walk.key});
       drop_weights(dp, keep);
     }
-    int const lane_group = tile_lane(Block::opaque(block.rank())).g;
+    int const lane_group = tile_lane(Block::opaque(block.rank())).group;
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
       dp[i] = weight_and_score_grad<T>(

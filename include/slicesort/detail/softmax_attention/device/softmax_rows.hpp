@@ -85,7 +85,7 @@ struct softmax_rows_kernel {
         pos.has_row && pos.row < valid_rows(lengths.queries, chunk.sample, chunk.queries);
     index_t const keys = valid_rows(lengths.keys, chunk.sample, chunk.keys);
     auto const& head_mask = mask_of(mask, head_index{chunk.sample, chunk.first_head + pos.head});
-    key_range const range = valid ? range_of_keys(head_mask, pos.row, keys) : key_range{0, 0};
+    key_range const range = valid ? clamped_key_range(head_mask, pos.row, keys) : key_range{0, 0};
     A const* const row_scores = scores + (pos.head * chunk.queries + pos.row) * chunk.keys;
     auto const score_of = [&](index_t key) {
       if (key < range.first || key >= range.last || !allows_key(head_mask, pos.row, key))

@@ -45,7 +45,7 @@ struct head_rows {
         rows(valid),
         channels(t.extents().channels) {
     if (data != nullptr) data += head.sample * t.strides().batch + head.head * t.strides().heads;
-    constexpr index_t elements = elements_per_piece<T>;
+    constexpr index_t elements = elements_per_vector16<T>;
     is_vectorizable = (channel_stride == 1 || channels <= 1) &&
                       (stride % elements == 0 || rows <= 1) &&
                       reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
@@ -55,12 +55,12 @@ struct head_rows {
 // Starts asynchronous copies of `count` rows from `row` on, `Width` channels each from `channel`
 // on. The tile is complete after await_copies() and sync().
 template <int Width, class Block, class T>
-SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
+SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_vector16<T>* to,
                                          head_rows<T> const& source, index_t row, int count,
                                          index_t channel) {
   head_rows<T> const from = source;
-  using tile = piece_tile<T, Width>;
-  constexpr int elements = elements_per_piece<T>, vectors_per_row = Width / elements;
+  using tile = vector16_tile<T, Width>;
+  constexpr int elements = elements_per_vector16<T>, vectors_per_row = Width / elements;
   static_assert(vectors_per_row <= 32, "a thread loads the same columns of each of its rows");
   int const rank =
       Block::opaque(block.rank());  // opaque, so that no addresses stay in registers between calls
@@ -83,7 +83,7 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
     for (; r < last; r += row_step, offset += stride)
       block.copy_async(&to[tile::offset(r, vector)], from.data + offset, bytes);
     SLICESORT_NO_UNROLL
-    for (; r < count; r += row_step) to[tile::offset(r, vector)] = tile_piece<T>{};
+    for (; r < count; r += row_step) to[tile::offset(r, vector)] = tile_vector16<T>{};
     return;
   }
   SLICESORT_NO_UNROLL
@@ -100,11 +100,12 @@ SLICESORT_HD_INLINE void load_tile_async(Block& block, tile_piece<T>* to,
 
 // Starts asynchronous copies of one tile from each of several tensors.
 template <int Width, class Block, class T>
-SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_piece<T>* to, head_rows<T> const* from,
-                                          int tensors, index_t row, int count, index_t channel) {
+SLICESORT_HD_INLINE void load_tiles_async(Block& block, tile_vector16<T>* to,
+                                          head_rows<T> const* from, int tensors, index_t row,
+                                          int count, index_t channel) {
   SLICESORT_NO_UNROLL
   for (int i = 0; i < tensors; ++i)
-    load_tile_async<Width>(block, to + i * count * (Width / elements_per_piece<T>), from[i], row,
+    load_tile_async<Width>(block, to + i * count * (Width / elements_per_vector16<T>), from[i], row,
                            count, channel);
 }
 
@@ -144,8 +145,8 @@ SLICESORT_HD_INLINE void store_tile(Block& block, A* staging,
   for (int c = 0; c < Width / 8; ++c) {
     SLICESORT_UNROLL
     for (int e = 0; e < 4; ++e)
-      warp_staging[tile::offset(lane.g + e / 2 * 8, 8 * c + 2 * lane.t + e % 2,
-                                tile::swizzle(lane.g))] = sums(i, c, e);
+      warp_staging[tile::offset(lane.group + e / 2 * 8, 8 * c + 2 * lane.thread_in_group + e % 2,
+                                tile::swizzle(lane.group))] = sums(i, c, e);
   }
   block.sync();
   index_t const remaining = results.channels - channel;

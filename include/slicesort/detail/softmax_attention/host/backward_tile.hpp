@@ -151,7 +151,7 @@ class attention_backward_steps {
     kernels_.pack_rows(tile.dy_transposed, lanes, shape_.values);
     for (int i = 0; i < lanes; ++i) {
       row_statistics<A> saved{A(0), A(0)};
-      if (i < count) saved = saved_statistics(state_, {head_.sample, head_.head}, query + i);
+      if (i < count) saved = load_statistics(state_, {head_.sample, head_.head}, query + i);
       tile.row_max[i] = saved.max;
       tile.inv_sum[i] = inverse_sum(saved.sum);
     }

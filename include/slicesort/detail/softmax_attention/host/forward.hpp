@@ -49,11 +49,11 @@ struct attention_tasks {
     amount const bytes =
         (amount(shape.channels) + padded_columns(shape.values) + 1) * tile_queries * element_bytes;
     std::size_t const limit =
-        std::clamp<std::size_t>((std::size_t{1} << 20) / bytes.number(), 1, 24);
+        std::clamp<std::size_t>((std::size_t{1} << 20) / bytes.value(), 1, 24);
     // Creates at least two tasks per thread if there are enough tiles.
     std::size_t const tiles_for_balance =
         threads > 1
-            ? (amount(shape.batch) * shape.heads * head_tiles).number() / (2 * std::size_t{threads})
+            ? (amount(shape.batch) * shape.heads * head_tiles).value() / (2 * std::size_t{threads})
             : head_tiles;
     tiles_per_task = static_cast<index_t>(
         std::clamp<std::size_t>(std::min(tiles_for_balance, head_tiles), 1, limit));

@@ -57,7 +57,8 @@ struct attention_mask {
     m.key_ranges = [](void const* erased_mask, attention_head const& head, index_t query,
                       int queries, key_range* ranges) {
       auto const& head_mask = mask_of<Mask>(erased_mask, head);
-      for (int i = 0; i < queries; ++i) ranges[i] = range_of_keys(head_mask, query + i, head.keys);
+      for (int i = 0; i < queries; ++i)
+        ranges[i] = clamped_key_range(head_mask, query + i, head.keys);
     };
     if constexpr (is_sparse<Mask>) {
       m.allowed_bits = [](void const* erased_mask, attention_head const& head,

@@ -66,7 +66,7 @@ struct attention_kernels : row_kernels<T> {
   }
 };
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/softmax_attention/host/simd_table.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/softmax_attention/host/simd_table.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

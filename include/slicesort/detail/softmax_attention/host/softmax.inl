@@ -130,12 +130,12 @@ struct attention_rows {
     index_t const full = count / row_lanes * row_lanes;
     for (int i = 0; i < row_lanes; ++i)
       last_scores[i] = full + i < count ? row[full + i] : lowest_score();
-    for (index_t j = 0; j < full; j += lanes::count) max = higher(max, load_lanes<V>(row + j));
+    for (index_t j = 0; j < full; j += lanes::count) max = max_lanes(max, load_lanes<V>(row + j));
     for (int j = 0; j < row_lanes; j += lanes::count)
-      max = higher(max, load_lanes<V>(last_scores + j));
+      max = max_lanes(max, load_lanes<V>(last_scores + j));
     A values[lanes::count];
     store_lanes(values, max);
-    for (A const value : values) max = higher(max, lanes::splat(value));
+    for (A const value : values) max = max_lanes(max, lanes::splat(value));
     V const minus_max = negate_finite(max);
     A sums[row_lanes] = {};
     for (index_t j = 0; j < full; j += row_lanes) exponentiate_chunk(row + j, minus_max, sums);
@@ -193,13 +193,13 @@ struct attention_rows {
     V max0 = start, max1 = start, max2 = start, max3 = start;
     int j = 0;
     for (; j + 4 <= rows; j += 4, s += 4 * pitch) {
-      max0 = higher(max0, load_lanes<V>(s));
-      max1 = higher(max1, load_lanes<V>(s + pitch));
-      max2 = higher(max2, load_lanes<V>(s + 2 * pitch));
-      max3 = higher(max3, load_lanes<V>(s + 3 * pitch));
+      max0 = max_lanes(max0, load_lanes<V>(s));
+      max1 = max_lanes(max1, load_lanes<V>(s + pitch));
+      max2 = max_lanes(max2, load_lanes<V>(s + 2 * pitch));
+      max3 = max_lanes(max3, load_lanes<V>(s + 3 * pitch));
     }
-    for (; j < rows; ++j, s += pitch) max0 = higher(max0, load_lanes<V>(s));
-    return higher(higher(max0, max1), higher(max2, max3));
+    for (; j < rows; ++j, s += pitch) max0 = max_lanes(max0, load_lanes<V>(s));
+    return max_lanes(max_lanes(max0, max1), max_lanes(max2, max3));
   }
 
   // Sets all bits of each lane whose bit is set in `bits`, and clears the other lanes.
@@ -236,7 +236,7 @@ struct attention_rows {
   static SLICESORT_INLINE V exponential(V const& unclamped) {
     constexpr A shift = format::integer_shift + static_cast<A>(format::bias);
     constexpr A lowest = static_cast<A>(-format::bias * 0.6931471805599453);
-    V const x = higher(unclamped, lanes::splat(lowest));
+    V const x = max_lanes(unclamped, lanes::splat(lowest));
     V const biased =
         fused_lanes(x, lanes::splat(static_cast<A>(1.4426950408889634)), lanes::splat(shift));
     V const power = fma_sum(biased, lanes::splat(-shift));

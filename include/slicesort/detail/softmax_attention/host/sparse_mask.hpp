@@ -57,7 +57,7 @@ class sparse_pair_finder {
   }
   void test_each(pair_range r) const {
     for (index_t i = r.first_query; i < r.last_query; ++i) {
-      key_range const range = range_of_keys(mask_, i, keys_);
+      key_range const range = clamped_key_range(mask_, i, keys_);
       for (index_t j = r.first_key; j < r.last_key; ++j)
         if (range.first <= j && j < range.last && mask_.allows(i, j))
           bits_[j - key_] |= std::uint64_t{1} << (i - query_);

@@ -28,7 +28,7 @@ struct columns_view {
   SLICESORT_HD index_t length() const { return x.extents().length; }  // longest column
   SLICESORT_HD bool rows_adjacent() const { return x.strides().length == 1; }
   SLICESORT_HD bool needs_values() const { return y.data() != nullptr; }
-  SLICESORT_HD bool needs_rows() const { return perm.present(); }
+  SLICESORT_HD bool needs_rows() const { return perm.is_present(); }
 
   using column_index = detail::column_index;
   SLICESORT_HD column_index locate(index_t column_number) const {

@@ -18,7 +18,7 @@ SLICESORT_HD constexpr int padded_row(int row) {
 }
 
 // Columns are padded to a multiple of this. A thread holds 32 or 16 rows.
-inline constexpr int tile_unit = 32;
+inline constexpr int tile_row_multiple = 32;
 
 // Computes the distance between adjacent columns in a tile of `width` columns of `padded_rows`
 // elements. It avoids bank conflicts between threads that read neighboring rows of all columns.
@@ -40,7 +40,7 @@ struct key_tile {
 
   template <class SharedAllocator>
   static SLICESORT_HD key_tile allocate(SharedAllocator& allocator, int rows, int width) {
-    int const padded_rows = (rows + tile_unit - 1) / tile_unit * tile_unit;
+    int const padded_rows = (rows + tile_row_multiple - 1) / tile_row_multiple * tile_row_multiple;
     int const pitch = column_pitch(padded_row<Levels>(padded_rows), width, sizeof(high_type));
     auto const count = static_cast<std::size_t>(pitch) * static_cast<std::size_t>(width);
     key_tile tile{allocator.template allocate<high_type>(count), nullptr, pitch};

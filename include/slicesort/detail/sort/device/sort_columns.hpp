@@ -48,9 +48,10 @@ std::size_t sort_tile_bytes(index_t rows, int width) {
 // Returns the length of the longest run that fits in shared memory and that the network can sort.
 template <class T>
 index_t longest_run(std::size_t shared_bytes) {
-  index_t fitting = tile_unit, too_large = (index_t{1} << max_tile_levels) + tile_unit;
-  while (too_large - fitting > tile_unit) {
-    index_t const middle = (fitting + too_large) / 2 / tile_unit * tile_unit;
+  index_t fitting = tile_row_multiple,
+          too_large = (index_t{1} << max_tile_levels) + tile_row_multiple;
+  while (too_large - fitting > tile_row_multiple) {
+    index_t const middle = (fitting + too_large) / 2 / tile_row_multiple * tile_row_multiple;
     (sort_tile_bytes<T>(middle, 1) <= shared_bytes ? fitting : too_large) = middle;
   }
   return fitting;
@@ -86,17 +87,18 @@ sort_shape choose_sort_shape(Grid const& grid, extents3 extents) {
   sort_shape shape;
   if (extents.length <= std::min<index_t>(tuning.register_rows, max_register_rows<T>)) {
     shape.register_rows =
-        static_cast<int>(std::max<index_t>(min_register_rows, ceil_power_of_two(extents.length)));
+        static_cast<int>(std::max<index_t>(min_register_rows, bit_ceil(extents.length)));
     shape.register_threads = tuning.register_threads;
     return shape;
   }
 
   index_t const max_run_rows =
-      std::clamp<index_t>(tuning.run_rows, tile_unit, longest_run<T>(device.shared_bytes));
+      std::clamp<index_t>(tuning.run_rows, tile_row_multiple, longest_run<T>(device.shared_bytes));
   shape.runs = divide_up(extents.length, max_run_rows);
-  shape.run_rows = shape.runs == 1
-                       ? extents.length
-                       : divide_up(divide_up(extents.length, shape.runs), tile_unit) * tile_unit;
+  shape.run_rows =
+      shape.runs == 1
+          ? extents.length
+          : divide_up(divide_up(extents.length, shape.runs), tile_row_multiple) * tile_row_multiple;
   shape.runs = divide_up(extents.length, shape.run_rows);
 
   shape.merges_halves = shape.runs == 2 && tuning.clusters && grid.clusters();
@@ -107,13 +109,13 @@ sort_shape choose_sort_shape(Grid const& grid, extents3 extents) {
     return width <= (shape.merges_halves ? 1 : 32) &&
            sort_tile_bytes<T>(shape.run_rows, width) <= tuning.tile_bytes;
   };
-  index_t const groups_per_column = divide_up(shape.run_rows, tile_unit);
+  index_t const groups_per_column = divide_up(shape.run_rows, tile_row_multiple);
   shape.width = 1;
   while (shape.width < extents.batch * extents.channels && tile_fits(2 * shape.width) &&
          (shape.width < tuning.tile_columns || shape.width * groups_per_column < 128))
     shape.width *= 2;
-  shape.threads = static_cast<int>(std::clamp<index_t>(
-      ceil_power_of_two(shape.width * groups_per_column), 32, tuning.tile_threads));
+  shape.threads = static_cast<int>(
+      std::clamp<index_t>(bit_ceil(shape.width * groups_per_column), 32, tuning.tile_threads));
   if (shape.runs == 1 && tuning.clusters && grid.clusters())
     shape.blocks_per_tile =
         choose_blocks_per_tile<T>(shape, extents.batch * extents.channels, device.shared_bytes);
@@ -122,7 +124,7 @@ sort_shape choose_sort_shape(Grid const& grid, extents3 extents) {
   index_t const max_threads =
       static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items_per_thread;
   shape.merge_threads =
-      floor_power_of_two(std::min<index_t>(tuning.merge_threads, max_threads), 32, 512);
+      clamped_bit_floor(std::min<index_t>(tuning.merge_threads, max_threads), 32, 512);
   shape.chunk_columns = std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / extents.length,
                                             1, extents.batch * extents.channels);
   return shape;

@@ -119,8 +119,8 @@ struct sort_tile_kernel {
   // Rows that the thread loads and stores, in memory order.
   template <class Block>
   SLICESORT_HD_INLINE thread_rows rows_of_thread(Block& block) const {
-    tile_walk const walk(Block::opaque(block.rank()), block.size(), tile_columns(),
-                         view.rows_adjacent());
+    thread_mapping const walk(Block::opaque(block.rank()), block.size(), tile_columns(),
+                              view.rows_adjacent());
     thread_rows rows{walk.column, walk.first_row, walk.step, 0, run_rows};
     if (blocks_per_tile > 1) {
       int const rows_per_block = divide_up(run_rows, blocks_per_tile);

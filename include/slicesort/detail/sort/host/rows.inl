@@ -17,8 +17,8 @@ struct keys {
   // Padding row, which sorts after every element.
   static SLICESORT_INLINE keys last() { return {broadcast<vector>(static_cast<Lane>(~Lane{0}))}; }
   static SLICESORT_INLINE void compare_exchange(keys& a, keys& b) {
-    vector const low = lower(a.key, b.key);
-    b.key = higher(a.key, b.key);
+    vector const low = min_lanes(a.key, b.key);
+    b.key = max_lanes(a.key, b.key);
     a.key = low;
   }
 };
@@ -39,9 +39,9 @@ struct pairs {
             broadcast<vector>(static_cast<Lane>(~Lane{0}))};
   }
   static SLICESORT_INLINE void compare_exchange(pairs& a, pairs& b) {
-    vector const low = lower(a.key, b.key);
+    vector const low = min_lanes(a.key, b.key);
     vector const keep = equal(low, a.key);
-    b.key = higher(a.key, b.key);
+    b.key = max_lanes(a.key, b.key);
     a.key = low;
     vector const index = select(keep, a.index, b.index);
     b.index = select(keep, b.index, a.index);
@@ -77,7 +77,7 @@ struct decrease_detector {
   typename Row::vector maximum{}, decreased_bits{};
 
   SLICESORT_INLINE void observe(Row const& row) {
-    maximum = higher(maximum, row.key);
+    maximum = max_lanes(maximum, row.key);
     decreased_bits = decreased_bits | (maximum ^ row.key);
   }
   SLICESORT_INLINE bool take_decrease() {
@@ -142,9 +142,9 @@ struct wide_pairs {
   }
   static SLICESORT_INLINE void compare_exchange(wide_pairs& a, wide_pairs& b) {
     mask32 const swap = compare_keys<1>(b.key, b.key_high, a.key, a.key_high);
-    vector const low = lower(a.key, b.key), low_high = lower(a.key_high, b.key_high);
-    b.key = higher(a.key, b.key);
-    b.key_high = higher(a.key_high, b.key_high);
+    vector const low = min_lanes(a.key, b.key), low_high = min_lanes(a.key_high, b.key_high);
+    b.key = max_lanes(a.key, b.key);
+    b.key_high = max_lanes(a.key_high, b.key_high);
     a.key = low;
     a.key_high = low_high;
     swap_indices(swap, a, b);
@@ -169,8 +169,8 @@ struct decrease_detector<wide_pairs> {
   wide_pairs::vector maximum{}, maximum_high{}, decreased_bits{};
 
   SLICESORT_INLINE void observe(wide_pairs const& row) {
-    maximum = higher(maximum, row.key);
-    maximum_high = higher(maximum_high, row.key_high);
+    maximum = max_lanes(maximum, row.key);
+    maximum_high = max_lanes(maximum_high, row.key_high);
     decreased_bits = decreased_bits | (maximum ^ row.key) | (maximum_high ^ row.key_high);
   }
   SLICESORT_INLINE bool take_decrease() {

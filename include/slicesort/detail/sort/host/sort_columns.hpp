@@ -42,7 +42,7 @@ struct sort_task {
         tiles(!uses_radix && sizeof(T) == 2 ? tiles_per_task(extents, threads) : 1),
         columns(uses_radix ? radix_tile<T>::columns : tiles * tile_columns) {}
   index_t task_count(extents3 extents) const {
-    return extents.empty() ? 0 : tiles_of(extents, columns);
+    return extents.empty() ? 0 : count_tiles(extents, columns);
   }
 };
 
@@ -82,9 +82,10 @@ void set_up_tile(columns_to_sort<T, Order> const& params, column_range const& co
     if (!ascends(params.order, channel, columns.extents.channels))
       tile.flip[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
   });
-  tile.stream = worth_streaming<T>(columns.extents) && tile.y_layout.on_lines(tile.y, sizeof(T)) &&
-                (tile.perm == nullptr ||
-                 tile.perm_layout.on_lines(tile.perm, static_cast<index_t>(tile.perm_width)));
+  tile.stream =
+      should_stream<T>(columns.extents) && tile.y_layout.has_whole_cache_lines(tile.y, sizeof(T)) &&
+      (tile.perm == nullptr ||
+       tile.perm_layout.has_whole_cache_lines(tile.perm, static_cast<index_t>(tile.perm_width)));
   tile.stream_perm = tile.stream;
 }
 
@@ -111,7 +112,7 @@ void sort_columns(host_exec const& exec, columns_to_sort<T, Order> const& params
                   ScratchOf const& scratch_of) {
   extents3 const extents = params.x.extents();
   tile_sort<T> const sort_tiles =
-      tile_sort_of<T>(chosen_isa(exec.instructions), params.perm.data() != nullptr);
+      tile_sort_of<T>(resolve_isa(exec.instructions), params.perm.data() != nullptr);
   sort_task<T> const task_shape(extents, exec.threads);
   for_each_task(exec, task_shape.task_count(extents), [&](unsigned thread, index_t task) {
     sort_scratch<T> scratch = scratch_of(thread);

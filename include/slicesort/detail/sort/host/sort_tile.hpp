@@ -58,7 +58,7 @@ constexpr std::size_t tile_scratch_bytes(index_t rows) {
   return tile_row_bytes<T> * tile_pitch(static_cast<std::size_t>(rows));
 }
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/sort/host/tile_sorter.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/sort/host/tile_sorter.inl>
 #include <slicesort/detail/host/simd/foreach_target.inl>
 
 // Sorter of one tile, or of two adjacent tiles, whose rows fit 16-bit indices. `with_indices`: the

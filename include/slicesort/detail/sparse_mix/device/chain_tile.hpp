@@ -105,7 +105,7 @@ struct mix_tile_kernel {
  private:
   // Position of a cell. Neighboring threads load and store neighboring cells.
   struct cell_index {
-    tile_walk walk;
+    thread_mapping walk;
     index_t sample, channel;  // first channel of the cell
     int channels;             // number of the cell's channels inside the tensor
   };
@@ -113,8 +113,8 @@ struct mix_tile_kernel {
   SLICESORT_HD_INLINE cell_index cell_of(Block& block, index_t sample, index_t channel) const {
     // Opaque, because the compiler would otherwise keep these values in registers from factor to
     // factor.
-    tile_walk const walk(Block::opaque(block.rank()), block.size(), width() / cell::channels,
-                         rows_adjacent);
+    thread_mapping const walk(Block::opaque(block.rank()), block.size(), width() / cell::channels,
+                              rows_adjacent);
     index_t const c = channel + walk.column * cell::channels,
                   remaining = input.extents().channels - c;
     int const cell_channels = remaining < 0                ? 0
@@ -122,16 +122,16 @@ struct mix_tile_kernel {
                                                            : cell::channels;
     return {walk, sample, c, cell_channels};
   }
-  SLICESORT_HD_INLINE row_walk<cell_type> walk_tile(channel_vector* tile, int column,
-                                                    row_range range) const {
+  SLICESORT_HD_INLINE row_iterator<cell_type> walk_tile(channel_vector* tile, int column,
+                                                        row_range range) const {
     channel_vector* const first = tile + column / cells_per_vector * pitch() + range.first;
     return {first->value + column % cells_per_vector, range.step * cells_per_vector};
   }
   // Iterates over the cell's rows in a tensor. The range must not be empty.
   template <class Element>
-  SLICESORT_HD_INLINE row_walk<Element> walk_tensor(tensor3<Element> const& t,
-                                                    cell_index const& position,
-                                                    row_range range) const {
+  SLICESORT_HD_INLINE row_iterator<Element> walk_tensor(tensor3<Element> const& t,
+                                                        cell_index const& position,
+                                                        row_range range) const {
     index_t const channel = position.channels == 0 ? 0 : position.channel;
     return column_of<Element>(t, {position.sample, channel}).walk(0, range);
   }

@@ -54,7 +54,7 @@ struct mix_rows_kernel {
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     extents3 const extents = input.extents();
-    tile_walk const walk(block.rank(), block.size(), width, rows_adjacent);
+    thread_mapping const walk(block.rank(), block.size(), width, rows_adjacent);
     // Blocks that run concurrently work on the same channels, so they share cache lines.
     index_t const row_blocks = divide_up(extents.length, walk.step);
     index_t const row_block = block.index() % row_blocks, tile_index = block.index() / row_blocks;

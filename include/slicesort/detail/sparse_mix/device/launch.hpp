@@ -54,8 +54,8 @@ void pack_weights(Grid const& grid, chain_args<T> const& chain, index_t begin, i
   kernel.first_factor = begin;
   kernel.factor_count = end - begin;
   kernel.backward = backward;
-  kernel.link_threads = static_cast<int>(
-      ceil_power_of_two(std::min<index_t>(chain.factors.links, Kernel::links_per_block)));
+  kernel.link_threads =
+      static_cast<int>(bit_ceil(std::min<index_t>(chain.factors.links, Kernel::links_per_block)));
   kernel.packed = chain.factors;
   grid.run(kernel, kernel.blocks(), Kernel::max_threads);
 }
@@ -67,8 +67,8 @@ void run_factor(Grid const& grid, chain_args<T> const& chain, index_t factor,
   using Kernel = mix_rows_kernel<T>;
   extents3 const extents = input.extents();
   mix_tuning const tuning = mix_tuning_of<T>(grid);
-  int width = floor_power_of_two(divide_up(extents.channels, Kernel::channels_per_thread), 1,
-                                 tuning.channel_threads);
+  int width = clamped_bit_floor(divide_up(extents.channels, Kernel::channels_per_thread), 1,
+                                tuning.channel_threads);
   // Blocks that run concurrently read the same channels, which should stay in the L2 cache.
   std::size_t const channel_bytes = static_cast<std::size_t>(extents.length) * sizeof(T) *
                                     static_cast<std::size_t>(Kernel::channels_per_thread);
@@ -138,7 +138,7 @@ bool run_in_tile(Grid const& grid, chain_args<T> const& chain, index_t begin, in
     wider.groups *= 2;
     if (wider.threads() > Kernel::max_threads / 2 || shared_bytes(wider) > tuning.tile_bytes / 2)
       break;
-    if (wider.threads() > tuning.tile_threads && wider.blocks() < 2 * device.processors) break;
+    if (wider.threads() > tuning.tile_threads && wider.blocks() < 2 * device.sm_count) break;
   }
   grid.run(kernel, kernel.blocks(), kernel.threads());
   return true;

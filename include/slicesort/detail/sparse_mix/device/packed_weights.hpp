@@ -94,7 +94,7 @@ struct pack_weights_kernel {
 
     if (block.rank() < links) {
       index_t const k = first_link + block.rank();
-      index_t const distance = wrapped(offsets[factor * packed.links + k], n);
+      index_t const distance = wrap_row(offsets[factor * packed.links + k], n);
       staged.distances[block.rank()] = static_cast<std::uint32_t>(distance);
       if (row_block == 0)
         packed.jumps_of(sample, factor)[k] =

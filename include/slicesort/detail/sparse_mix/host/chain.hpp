@@ -72,7 +72,7 @@ class mix_chain {
   void compute_distances(index_t factor, index_t first, int links, index_t* distances) const {
     index_t const* const offset = call_.offsets + factor * call_.config.links + first;
     for (int k = 0; k < links; ++k)
-      distances[k] = 0 <= offset[k] && offset[k] < rows_ ? offset[k] : wrapped(offset[k], rows_);
+      distances[k] = 0 <= offset[k] && offset[k] < rows_ ? offset[k] : wrap_row(offset[k], rows_);
   }
 
   // True if `mix` can store its sums directly to the tensor. Kernels compute whole tiles only.
@@ -147,7 +147,7 @@ class mix_chain {
   // True if stores to the tensor should stream: it is large, and its rows are whole cache lines.
   bool should_stream_to(tensor3<T> to) const {
     constexpr index_t size = sizeof(T);
-    return to.strides().channels == 1 && worth_streaming<T>(to.extents()) &&
+    return to.strides().channels == 1 && should_stream<T>(to.extents()) &&
            reinterpret_cast<std::uintptr_t>(first_element(to)) % 64 == 0 &&
            to.strides().length * size % 64 == 0 && chunk_.channels * size % 64 == 0;
   }

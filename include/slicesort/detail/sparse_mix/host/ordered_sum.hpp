@@ -17,7 +17,7 @@ SLICESORT_DETAIL_BEGIN
 class ordered_sum {
  public:
   ordered_sum(arena& memory, index_t rows, index_t columns)
-      : count_((amount(rows) * columns).number()),
+      : count_((amount(rows) * columns).value()),
         done_(memory.take<std::atomic<index_t>>(count_)) {}
 
   // Resets the counts. Must be called before the tasks start.

@@ -35,7 +35,7 @@ struct mix_kernels {
   }
 };
 
-#define SLICESORT_TARGET_TEXT <slicesort/detail/sparse_mix/host/rows.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/sparse_mix/host/rows.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

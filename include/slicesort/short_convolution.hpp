@@ -107,7 +107,7 @@ class short_convolution {
   }
   /// Writes the gradients of `x` and of the weights; `options.mode` applies to both.
   template <class Exec, class DY, class X, class Weights, class DX, class DWeights,
-            detail::if_policy<Exec> = 0>
+            detail::if_policy<Exec> = 0, detail::if_view_of_rank3<DX> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, X const& x, Weights const& weights,
                                  DX const& dx, DWeights const& dweights, workspace memory = {},
                                  backward_options options = {}) const {

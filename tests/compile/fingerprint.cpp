@@ -167,7 +167,7 @@ void print_short_convolution() {
   op.forward(exec, x.view(), weights.view(), y.view(), memory, {view_of(lengths)});
   fingerprints.forward.add(y);
   op.backward(exec, dy.view(), x.view(), weights.view(), dx.view(), dweights.view(), memory,
-              add_to(view_of(lengths)));
+              accumulate(view_of(lengths)));
   fingerprints.backward.add(dx);
   fingerprints.backward.add(dweights);
 }

@@ -257,6 +257,20 @@ TEST_CASE("a zero stride gives all groups the same weights") {
   });
 }
 
+TEST_CASE("a mode or lengths alone are options") {
+  extents3 const e{2, 9, 6};
+  auto const p = make_problem<float>(e, {3, 2}, 6, 4, {9, 4});
+  for_each_backend_once(3, [&](any_exec const& exec) {
+    guarded_workspace memory(p.op().workspace_bytes<float>(exec, e));
+    tensor<float> dx(e);
+    p.op().backward(exec, p.dy.view(), p.weights.view(), dx.view(), memory.get(),
+                    ss::lengths(view_of(p.lengths)));
+    CHECK(same_bits(dx.elements(), p.dx.elements()));
+    p.op().backward(exec, p.dy.view(), p.weights.view(), dx.view(), memory.get(),
+                    ss::grad_mode::accumulate);
+  });
+}
+
 TEST_CASE("an empty batch gives zero weight gradients") {
   for (extents3 e : {extents3{0, 5, 4}, extents3{2, 0, 4}})
     for_each_backend_once(2, [&](any_exec const& exec) {

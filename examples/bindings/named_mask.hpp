@@ -70,14 +70,14 @@ class named_mask {
                          {"global_window", 2, 3, "global_window{left, right, globals}"},
                          {"chunk_back", 1, 2, "chunk_back{size, circular}"},
                          {"bigbird", 0, 5, "bigbird{block, window, ends, random, seed}"}});
-    kind_ = static_cast<kind>(parsed.form());
+    kind_ = static_cast<kind>(parsed.alternative());
     bool const bigbird = kind_ == kind::bigbird;
     ss::mask::bigbird const defaults{};
     a_ = parsed.integer(0, bigbird ? defaults.block : 0);
     b_ = parsed.integer(1, bigbird ? defaults.window : 0);
     c_ = parsed.integer(2, bigbird ? defaults.ends : kind_ == kind::global_window ? 1 : 0);
     d_ = parsed.integer(3, defaults.random);
-    seed_ = parsed.bits(4);
+    seed_ = parsed.seed_bits(4);
   }
 
   BINDINGS_HD named_mask for_head(index_t head) const {

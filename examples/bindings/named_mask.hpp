@@ -77,7 +77,7 @@ class named_mask {
     b_ = parsed.integer(1, bigbird ? defaults.window : 0);
     c_ = parsed.integer(2, bigbird ? defaults.ends : kind_ == kind::global_window ? 1 : 0);
     d_ = parsed.integer(3, defaults.random);
-    seed_ = parsed.seed_bits(4);
+    seed_ = parsed.bits(4);
   }
 
   BINDINGS_HD named_mask for_head(index_t head) const {

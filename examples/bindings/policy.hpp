@@ -69,7 +69,7 @@ class policy {
     return static_cast<index_t>(n.bits);
   }
   /// A 64-bit seed: up to 2^64 - 1, or a negative number in two's complement.
-  std::uint64_t seed_bits(std::size_t i) const {
+  std::uint64_t bits(std::size_t i) const {
     if (i >= parameters_.size()) return 0;
     parameter const& n = parameters_[i];
     if (!n.is_integer) throw_invalid(quoted() + ": its seed must be an integer of 64 bits");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // slicing_sort and permute with element type, tensor rank and policies chosen at run time. A `Call`
-// has the members `exec`, an execution policy, and `memory`, a scratch object. Each function creates
+// has the members `exec`, an execution policy, and `memory`, a scratch object. Each function makes
 // the input's view first, so that its errors are reported first; the evaluation order of arguments
 // is unspecified.
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention and merge_attention with element type, tensor rank and policies chosen at run time.
+// softmax_attention and merge_attention with element type, tensor rank and policies chosen at run
+// time.
 #pragma once
 
 #include "named_mask.hpp"

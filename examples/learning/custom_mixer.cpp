@@ -47,7 +47,7 @@ template <class Mixer>
 double trained_accuracy() {
   adding const task({32, /*seed*/ 1, /*to learn from*/ 100000, /*tests*/ 1000});
   encoder_config config;
-  config.width = 32, config.hidden = 64, config.pooled = pooling::cls;
+  config.width = 32, config.hidden = 64, config.pool_kind = pooling::cls;
   encoder<Mixer> model(task.shape(), config, typename Mixer::config{}, /*seed*/ 1);
 
   training_config training;

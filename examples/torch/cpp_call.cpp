@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times slicing_sort on [1, 64, 64] floats with one thread and prints the microseconds of forward and
-// backward. speed.py compares its call overhead with these.
+// Times slicing_sort on [1, 64, 64] floats with one thread and prints the microseconds of forward
+// and backward. speed.py compares its call overhead with these.
 #include <slicesort/slicing_sort.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs attention forward and backward on tensors read from a file. check_attention.py calls it:
-// attention_file host|cuda IN OUT. IN holds `attention_params`, then q, k, v, the optional bias, and
-// dy; OUT receives y, dq, dk, dv and dbias.
+// attention_file host|cuda IN OUT. IN holds `attention_params`, then q, k, v, the optional bias,
+// and dy; OUT receives y, dq, dk, dv and dbias.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/pattern_mask.hpp"

@@ -65,7 +65,7 @@ void run(char const* checkpoint, char const* input_path, char const* output_path
   index_t const rows = input.size * shape.length;
   auto const tokens = read<std::int32_t>(file, shape.features > 0 ? 0 : rows);
   auto const features = read<float>(file, rows * shape.features);
-  input.tokens = tokens.data(), input.numbers = features.data();
+  input.tokens = tokens.data(), input.features = features.data();
 
   std::vector<float> const y = compute_logits(*model, input);
   std::ofstream output_file(output_path, std::ios::binary);

@@ -48,13 +48,13 @@ def cdil_by_roll(x, w):
     return x
 
 
-def print_row(name, ours, theirs, tensors, dtype, tolerance):
+def print_row(name, library_call, torch_call, tensors, dtype, tolerance):
     tensors = [x.to(dtype) for x in tensors]
-    y, expected = ours(*tensors), theirs(*tensors)
+    y, expected = library_call(*tensors), torch_call(*tensors)
     torch.testing.assert_close(y.float(), expected.float(), rtol=tolerance, atol=tolerance)
     dy = torch.randn_like(expected)
-    forward = measure_seconds(lambda: ours(*tensors), lambda: theirs(*tensors))
-    with_backward = measure_seconds(make_step(ours, tensors, dy), make_step(theirs, tensors, dy))
+    forward = measure_seconds(lambda: library_call(*tensors), lambda: torch_call(*tensors))
+    with_backward = measure_seconds(make_step(library_call, tensors, dy), make_step(torch_call, tensors, dy))
     cells = [f"{1e3 * a:.1f} | {1e3 * b:.1f} | {b / a:.1f}" for a, b in (forward, with_backward)]
     print(f"| {name} | {str(dtype)[6:]} | {torch.get_num_threads()} | {' | '.join(cells)} |", flush=True)
 
@@ -111,9 +111,9 @@ def print_overhead():
             ("forward and backward", forward + backward, lambda: torch.autograd.grad(F.slicing_sort(leaf), leaf, dy),
              lambda: torch.autograd.grad(torch.sort(leaf, dim=1)[0], leaf, dy)))
     print("\n| sort of [1, 64, 64], one thread | in C++, us | from torch, us | more by | torch.sort, us |\n" + "|---" * 5 + "|")
-    for name, cpp, ours, theirs in rows:
-        us = measure_microseconds(ours)
-        print(f"| {name} | {cpp:.1f} | {us:.1f} | {us - cpp:.1f} | {f'{measure_microseconds(theirs):.1f}' if theirs else ''} |")
+    for name, cpp, library_call, torch_call in rows:
+        us = measure_microseconds(library_call)
+        print(f"| {name} | {cpp:.1f} | {us:.1f} | {us - cpp:.1f} | {f'{measure_microseconds(torch_call):.1f}' if torch_call else ''} |")
 
 
 if __name__ == "__main__":

@@ -37,11 +37,11 @@ struct stored_sample {
   std::vector<std::int32_t> tokens;
   sample data;
 };
-stored_sample read_sample(task const& task, split subset, index_t number) {
+stored_sample read_sample(task const& task, split subset, index_t index) {
   stored_sample s;
   s.tokens.assign(static_cast<std::size_t>(task.shape().length), -1);
   s.data.tokens = s.tokens.data();
-  task.write(subset, number, s.data);
+  task.write(subset, index, s.data);
   return s;
 }
 std::vector<std::int32_t> bytes_as_tokens(std::string const& text, std::size_t length) {

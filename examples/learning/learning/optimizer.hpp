@@ -45,7 +45,7 @@ struct adam {
   double decay = 0;
   double clip = 0;  ///< maximum norm of all gradients together; 0: no clipping
 
-  /// Applies update `number`, counted from 1, and clears the gradients. Returns their norm.
+  /// Applies update `step_index`, counted from 1, and clears the gradients. Returns their norm.
   template <class T>
   double step(context<T>& c, parameters<T>& params, std::uint64_t step_index, double rate) const {
     double const norm = norm_of(c, params);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps samples to rows: embeds tokens or numbers, prepends a class token, and adds positions.
+// Maps samples to rows: embeds tokens or features, prepends a class token, and adds positions.
 #pragma once
 
 #include "learning/context.hpp"

@@ -126,8 +126,8 @@ class cifar10 final : public loaded_task {
   static constexpr std::size_t pixels = 1024, record = 1 + 3 * pixels;
 
   explicit cifar10(std::filesystem::path const& folder) : loaded_task({pixels, 0, 256, 10, 0}) {
-    for (char const number : {'1', '2', '3', '4', '5'})
-      load(folder / (std::string("data_batch_") + number + ".bin"), split::training);
+    for (char const digit : {'1', '2', '3', '4', '5'})
+      load(folder / (std::string("data_batch_") + digit + ".bin"), split::training);
     load(folder / "test_batch.bin", split::test);
   }
 

@@ -16,7 +16,7 @@ POSITIONS = ("none", "sinusoid", "learned")
 @dataclass(frozen=True)
 class SampleShape:
     """The shape of a task's samples and outputs. A sample has `length` rows, padding included. Each
-    row holds `features` numbers, or one token below `vocabulary` if `features` is 0."""
+    row holds `features` values, or one token below `vocabulary` if `features` is 0."""
 
     length: int
     features: int = 0

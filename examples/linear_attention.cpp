@@ -55,8 +55,8 @@ void print(char const* name, doubles const& y, bool is_correct) {
 // Computes the reference output from one weight per pair of rows, and divides it by
 // divisor(sum of the query's weights). phi(x, i) returns the features of row i.
 template <class Phi, class Divisor>
-doubles attend_pair_by_pair(const_heads q, const_heads k, const_heads v, Phi const& phi,
-                            Divisor const& divisor, bool causal = false) {
+doubles reference_output(const_heads q, const_heads k, const_heads v, Phi const& phi,
+                         Divisor const& divisor, bool causal = false) {
   ss::index_t const channels = q.extents().channels, keys = k.extents().length;
   doubles y;
   for (ss::index_t head = 0; head < q.extents().heads; ++head)
@@ -119,13 +119,13 @@ void run_default() {
   op.forward(exec, {q, k, v}, y, memory);
   op.backward(exec, dy, {q, k, v}, {dq, dk, dv}, memory);
   // [/snippet]
-  auto const expected = attend_pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_eps);
+  auto const expected = reference_output(q, k, v, each_channel(elu_plus_one), sum_plus_eps);
   print("linear_attention<>", y_data, max_difference(y_data, expected) < 1e-14);
 
   auto const loss = [&](doubles const& q_values, doubles const& k_values, doubles const& v_values) {
-    return dot(dy_data, attend_pair_by_pair(ss::view(q_values, shape), ss::view(k_values, shape),
-                                            ss::view(v_values, shape), each_channel(elu_plus_one),
-                                            sum_plus_eps));
+    return dot(dy_data, reference_output(ss::view(q_values, shape), ss::view(k_values, shape),
+                                         ss::view(v_values, shape), each_channel(elu_plus_one),
+                                         sum_plus_eps));
   };
   print("dq", dq_data,
         is_gradient(dq_data, q_data, [&](auto& x) { return loss(x, k_data, v_data); }));
@@ -140,8 +140,8 @@ void run_default() {
   causal.forward(exec, {q, k, v}, y, memory);
   // [/snippet causal]
   print("causal", y_data,
-        max_difference(y_data, attend_pair_by_pair(q, k, v, each_channel(elu_plus_one),
-                                                   sum_plus_eps, true)) < 1e-14);
+        max_difference(y_data, reference_output(q, k, v, each_channel(elu_plus_one), sum_plus_eps,
+                                                true)) < 1e-14);
 
   // [snippet native]
   // On a GPU, multiplies bfloat16 and float16 on tensor cores: faster, but rounded differently.
@@ -158,8 +158,7 @@ void run_default() {
   // [/snippet lengths]
   const_heads const first_k(k_data.data(), {1, 2, 3, 4}, k.strides()),
       first_v(v_data.data(), {1, 2, 3, 4}, v.strides());
-  doubles valid =
-      attend_pair_by_pair(q, first_k, first_v, each_channel(elu_plus_one), sum_plus_eps);
+  doubles valid = reference_output(q, first_k, first_v, each_channel(elu_plus_one), sum_plus_eps);
   for (std::size_t i = 0; i < valid.size(); ++i)
     if (i % 24 >= 16) valid[i] = 0;  // queries 4 and 5 of a head
   print("3 keys, 4 queries", y_data, max_difference(y_data, valid) < 1e-14);
@@ -200,7 +199,7 @@ void compare_papers() {
     print(name, y, max_difference(y, expected) < 1e-13);
   };
   check("Linear Transformer", forward(linear_transformer),
-        attend_pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_eps));
+        reference_output(q, k, v, each_channel(elu_plus_one), sum_plus_eps));
 
   doubles const w_data = random_features(features);
   // Both heads use the rows of the first head, so that one reference serves both.
@@ -225,7 +224,7 @@ void compare_papers() {
     return projections;
   };
   auto const sum = [](double weight_sum) { return weight_sum; };
-  doubles const without_eps = attend_pair_by_pair(q, k, v, favor, sum);
+  doubles const without_eps = reference_output(q, k, v, favor, sum);
   print("Performer", forward(performer, w),
         max_difference(forward(performer, w), without_eps) < 1e-5);
   ss::linear_attention const exact{feature::random_exp{0}, divisor::sum_plus{0}};
@@ -237,9 +236,9 @@ void compare_papers() {
       for (int c = 0; c < 4; ++c) phi.push_back(relu(x[c]) * factor);
     return phi;
   };
-  check("cosFormer", forward(cosformer),
-        attend_pair_by_pair(q, k, v, cosine,
-                            [](double weight_sum) { return std::fmax(weight_sum, 1e-6); }));
+  check("cosFormer", forward(cosformer), reference_output(q, k, v, cosine, [](double weight_sum) {
+          return std::fmax(weight_sum, 1e-6);
+        }));
   auto const fourier = [&](double const* x, ss::index_t) {
     doubles phi;
     for (double const projection : products(x)) {
@@ -249,13 +248,13 @@ void compare_papers() {
     return phi;
   };
   check("Random Feature Attention", forward(rfa, w),
-        attend_pair_by_pair(q, k, v, fourier, [](double weight_sum) { return weight_sum + 1; }));
+        reference_output(q, k, v, fourier, [](double weight_sum) { return weight_sum + 1; }));
   check("Long Range Arena's Performer", forward(lra_performer),
-        attend_pair_by_pair(q, k, v, each_channel([](double x) { return relu(x) + 1e-3; }), sum));
+        reference_output(q, k, v, each_channel([](double x) { return relu(x) + 1e-3; }), sum));
   ss::linear_attention const custom{squared_relu{}};
   check("squared_relu", forward(custom),
-        attend_pair_by_pair(q, k, v, each_channel([](double x) { return relu(x) * relu(x); }),
-                            sum_plus_eps));
+        reference_output(q, k, v, each_channel([](double x) { return relu(x) * relu(x); }),
+                         sum_plus_eps));
 }
 
 void check_w_gradient() {

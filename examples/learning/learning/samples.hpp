@@ -36,7 +36,7 @@ class batch_loader {
   /// Full batches per epoch. The incomplete last batch, which differs each time, is dropped.
   index_t batches_per_epoch() const { return static_cast<index_t>(order_.size()) / batch_size_; }
 
-  /// Returns training batch `batch_index`, counted over all epochs. Each epoch shuffles the samples.
+  /// Returns training batch `batch_index`, counted over epochs. Each epoch shuffles the samples.
   batch<float> training_batch(thread_pool& threads, index_t batch_index) {
     shuffle_epoch(batch_index / batches_per_epoch());
     index_t const first = batch_index % batches_per_epoch() * batch_size_;

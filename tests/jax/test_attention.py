@@ -54,7 +54,7 @@ class Merge(JaxTestCase):
         self.assert_same_bits(mapped[0], jnp.stack([y, 2 * y]))
         self.assert_same_bits(mapped[1], jnp.stack([state, state]))
 
-    def test_refused(self) -> None:
+    def test_errors(self) -> None:
         y, state = sj.softmax_attention_with_state(*inputs())
         self.assert_error("as many states as ys", lambda: sj.merge_attention([y], []))
         self.assert_error("merge_attention.forward", lambda: sj.merge_attention([y, y[:1]], [state, state]))
@@ -131,7 +131,7 @@ class Softmax(JaxTestCase):
                                  .sum(), (0, 3))(q, k, v, bias)):
             self.assert_close(a, b)
 
-    def test_refused(self) -> None:
+    def test_errors(self) -> None:
         q, k, v = inputs()
         self.assert_error("dropout", lambda: sj.softmax_attention(q, k, v, dropout=1.5, seed=1))
         self.assert_error('mask "banded" is none of full, causal', lambda: sj.softmax_attention(q, k, v, mask="banded"))
@@ -152,7 +152,7 @@ class Linear(JaxTestCase):
             y = sj.linear_attention(*inputs(), direction="both")
         self.assert_same_bits(y, sj.linear_attention(*inputs(), direction="noncausal"))
 
-    def test_refused(self) -> None:
+    def test_errors(self) -> None:
         q, k, v = inputs()
         self.assert_error("linear_attention.*: w is left out, must be the feature map.s matrix",
                      lambda: sj.linear_attention(q, k, v, feature="random_exp"))

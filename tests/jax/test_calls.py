@@ -123,7 +123,7 @@ class Calls(JaxTestCase):
         self.assert_same_bits(sj.max_exchange(x, np.int32(3)), sj.max_exchange(x, 3))
         self.assert_same_bits(sj.sinkhorn_csp(x, np.float32(0.5), np.uint8(4)), sj.sinkhorn_csp(x, 0.5, 4))
 
-    def test_refused(self) -> None:
+    def test_errors(self) -> None:
         x = random(0, (2, 8, 3))
         for pattern, call in {
             r"x must be \[batch, length, channels\], has 2 axes": lambda: sj.slicing_sort(x[0]),

@@ -174,7 +174,7 @@ class EveryOperator(JaxTestCase):
             self.assertEqual([g.shape for g in gradients], shapes)
 
     @for_every_case
-    def test_refused(self, case: Case) -> None:
+    def test_errors(self, case: Case) -> None:
         arrays = case.arrays("float32")
         self.assert_error("must be .*, has 5 axes", lambda: case.call(jnp.zeros((1, 2, 3, 4, 5)), *arrays[1:]))
         self.assert_error("must be .*, has 1 axis", lambda: case.call(jnp.zeros(4), *arrays[1:]))

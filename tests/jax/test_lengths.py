@@ -70,7 +70,7 @@ class Lengths(JaxTestCase):
                     expected = [f(a[i] if x_axis == 0 else a, n[i] if lengths_axis == 0 else n) for i in range(3)]
                     self.assert_same_bits(jax.vmap(f, in_axes=(x_axis, lengths_axis))(a, n), jnp.stack(expected))
 
-    def test_refused(self) -> None:
+    def test_errors(self) -> None:
         x = random(0, (4, 12, 5))
         self.assert_error("lengths must have dtype int64", lambda: sj.slicing_sort(x, lengths=jnp.ones(4)))
         self.assert_error(r"lengths must be \[batch\], has 2 axes", lambda: sj.slicing_sort(x, lengths=jnp.ones((2, 2))))

@@ -168,8 +168,8 @@ class Program(unittest.TestCase):
             run.stdout.readline()  # the size, before the first step
             run.send_signal(signal.SIGINT)
         self.assertIn(run.returncode, (130, 0))  # 0: it ended before the signal
-        done = subprocess.run(command_line(SMALL, steps="400", checkpoint=str(parts), threads="2"), check=True, capture_output=True, encoding="utf-8")
-        self.assertIn("step 400: test loss", done.stdout)
+        process = subprocess.run(command_line(SMALL, steps="400", checkpoint=str(parts), threads="2"), check=True, capture_output=True, encoding="utf-8")
+        self.assertIn("step 400: test loss", process.stdout)
         self.assertEqual(tensor_bytes(whole), tensor_bytes(parts))
 
     def test_a_call_that_does_not_train_yet_ends_at_once(self) -> None:
@@ -195,13 +195,13 @@ class Program(unittest.TestCase):
             header["__metadata__"]["step"] = step
             text = json.dumps(header).encode()
             path.write_bytes(struct.pack("<Q", len(text)) + text + data[end:])
-            done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual((done.returncode, done.stderr), (1, f"slicesort_train: {path}: step is '{step}', must be a whole number from 0 to 3\n"))
+            process = subprocess.run(call, capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual((process.returncode, process.stderr), (1, f"slicesort_train: {path}: step is '{step}', must be a whole number from 0 to 3\n"))
 
     def test_a_run_log_on_a_full_disk_fails_the_run(self) -> None:
         for flag in ("run-log", "journal"):  # the second is deprecated
-            done = subprocess.run(command_line({**SMALL, flag: "/dev/full"}, steps="2"), capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual((done.returncode, done.stderr), (1, "slicesort_train: cannot write the run log /dev/full: No space left on device\n"))
+            process = subprocess.run(command_line({**SMALL, flag: "/dev/full"}, steps="2"), capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual((process.returncode, process.stderr), (1, "slicesort_train: cannot write the run log /dev/full: No space left on device\n"))
 
     def test_the_flag_readers_is_a_deprecated_name_of_baselines(self) -> None:
         call = ["--test-samples", "100", "--length", "40", "--shortest", "10"]
@@ -221,24 +221,24 @@ class Program(unittest.TestCase):
     def test_the_system_may_provide_fewer_threads(self) -> None:
         def no_memory_for_stacks() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
-        done = subprocess.run(command_line(SMALL, steps="2", threads="4096"), capture_output=True, encoding="utf-8", check=False, preexec_fn=no_memory_for_stacks)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        process = subprocess.run(command_line(SMALL, steps="2", threads="4096"), capture_output=True, encoding="utf-8", check=False, preexec_fn=no_memory_for_stacks)
+        self.assertEqual(process.returncode, 0, process.stderr)
 
     def test_an_error_in_a_thread_has_a_message(self) -> None:
-        done = subprocess.run(command_line({"task": "listops", "length": "300000", "shortest": "300000", "width": "1", "layers": "1", "batch": "2", "threads": "2",
+        process = subprocess.run(command_line({"task": "listops", "length": "300000", "shortest": "300000", "width": "1", "layers": "1", "batch": "2", "threads": "2",
                                      "training-samples": "2", "model": "none", "pool": "cls"}), capture_output=True, encoding="utf-8", check=False)
-        self.assertEqual((done.returncode, done.stderr), (2, "slicesort_train: listops: no tree of such a length was found\n"))
+        self.assertEqual((process.returncode, process.stderr), (2, "slicesort_train: listops: no tree of such a length was found\n"))
 
     def test_a_checkpoint_of_another_run_is_refused(self) -> None:
         path = self.folder / "checkpoint"
         subprocess.run(command_line(SMALL, steps="2", checkpoint=str(path)), check=True, capture_output=True)
-        done = subprocess.run(command_line({**SMALL, "rate": "0.01"}, steps="2", checkpoint=str(path)), capture_output=True, encoding="utf-8", check=False)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("is of another run", done.stderr)
+        process = subprocess.run(command_line({**SMALL, "rate": "0.01"}, steps="2", checkpoint=str(path)), capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("is of another run", process.stderr)
 
     def test_a_dry_run_says_the_memory_and_trains_nothing(self) -> None:
-        done = subprocess.run([*command_line(SMALL, steps="2", checkpoint=str(self.folder / "none")), "--dry-run"], check=True, capture_output=True, encoding="utf-8")
-        self.assertRegex(done.stdout, r"chord on adding: \d+ parameters, [\d.]+ MB for them and their moments, [\d.]+ MB for a step")
+        process = subprocess.run([*command_line(SMALL, steps="2", checkpoint=str(self.folder / "none")), "--dry-run"], check=True, capture_output=True, encoding="utf-8")
+        self.assertRegex(process.stdout, r"chord on adding: \d+ parameters, [\d.]+ MB for them and their moments, [\d.]+ MB for a step")
         self.assertFalse((self.folder / "none").exists())
 
     def test_rejected_arguments(self) -> None:
@@ -251,9 +251,9 @@ class Program(unittest.TestCase):
                                "length", "training-samples", "test-samples")),
                             ({"threads": "4e9"}, "--threads is '4e9', must be a whole number from 1 to 4096"),
                             ({"stpes": "3"}, "there is no flag --stpes; there are steps")):
-            done = subprocess.run(command_line({**SMALL, **flags}), capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn(says, done.stderr)
+            process = subprocess.run(command_line({**SMALL, **flags}), capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual(process.returncode, 2, process.stderr)
+            self.assertIn(says, process.stderr)
 
     def test_every_model_takes_a_step(self) -> None:
         listed = subprocess.run([str(PROGRAM), "--list"], check=True, capture_output=True, encoding="utf-8").stdout
@@ -263,9 +263,9 @@ class Program(unittest.TestCase):
             for pool in ("mean", "cls"):
                 flags = {"task": "listops", "length": "40", "shortest": "10", "model": model, "width": "8", "heads": "2", "batch": "4", "pool": pool,
                          "steps": "2", "test-samples": "6", "reach": "9" if model in ("cdil",) else "0"}
-                done = subprocess.run(command_line(flags), capture_output=True, encoding="utf-8", check=False)
-                self.assertEqual(done.returncode, 0, f"{model}, {pool}: {done.stderr}")
-                self.assertIn("step 2: test loss", done.stdout)
+                process = subprocess.run(command_line(flags), capture_output=True, encoding="utf-8", check=False)
+                self.assertEqual(process.returncode, 0, f"{model}, {pool}: {process.stderr}")
+                self.assertIn("step 2: test loss", process.stdout)
 
     def test_a_mistake_is_noticed_before_anything_is_trained(self) -> None:
         with self.assertRaisesRegex(UsageError, "^there is no model 'chrd'; there are chord"):
@@ -297,23 +297,23 @@ class Program(unittest.TestCase):
         self.assertTrue(log.with_name("checkpoint.safetensors").exists())
 
     def test_tables_are_of_their_task(self) -> None:
-        done = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--table", "listops", "--preset",
+        process = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--table", "listops", "--preset",
                                "paramixer/adding"], capture_output=True, encoding="utf-8", check=False)
-        self.assertEqual((done.returncode, done.stderr), (2, "examples/learning/run: --table listops is of the task listops, not of adding\n"))
+        self.assertEqual((process.returncode, process.stderr), (2, "examples/learning/run: --table listops is of the task listops, not of adding\n"))
 
     def test_a_dry_run_of_an_unknown_model_fails(self) -> None:
         for model, status in (("chrd", 2), ("chord", 0)):
-            done = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--preset", "small/listops",
+            process = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--preset", "small/listops",
                                    "--model", model, "--dry-run"], capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertEqual(process.returncode, status, process.stderr)
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_models_with_the_same_settings_share_a_figure(self) -> None:
         call = [sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--preset", "small/listops",
                 "--set", "steps=2", "--set", "test-every=1", "--set", "test-samples=20"]
         for model in ("chord", "none"):
-            done = subprocess.run([*call, "--model", model], capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            process = subprocess.run([*call, "--model", model], capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual(process.returncode, 0, process.stderr)
         drawn, = (json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob("figure-*.json"))
         self.assertEqual([curve["model"] for curve in drawn["curves"]], ["none", "chord"])
         self.assertEqual(list(drawn["lines"])[:2], ["majority", "reads the first token"])

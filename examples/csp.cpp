@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channel-wise sample permutation: shifts each channel along the sequence, then sorts the rows of
-// each group. Viewed as attention, it multiplies each channel by a permutation matrix. The numbers
+// each group. Viewed as attention, it multiplies each channel by a permutation matrix. The values
 // after `from` are the columns of the matrix's ones, row by row.
 // docs/operators/pictures/draw_attention.py draws the output.
 #include <slicesort/csp.hpp>

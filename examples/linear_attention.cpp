@@ -15,64 +15,64 @@ namespace ss = slicesort;
 
 namespace {
 
-using numbers = std::vector<double>;
+using doubles = std::vector<double>;
 using const_heads = ss::tensor4<double const>;
 
-numbers zeros(ss::index_t size) { return numbers(static_cast<std::size_t>(size)); }
+doubles zeros(ss::index_t size) { return doubles(static_cast<std::size_t>(size)); }
 // Distinct test values in [-1, 1].
-numbers test_values(ss::index_t size, int seed) {
-  numbers list = zeros(size);
-  for (std::size_t i = 0; i < list.size(); ++i)
-    list[i] = std::sin(static_cast<double>(i * 7) + 2.5 * seed);
-  return list;
+doubles test_values(ss::index_t size, int seed) {
+  doubles values = zeros(size);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(static_cast<double>(i * 7) + 2.5 * seed);
+  return values;
 }
-double difference(numbers const& a, numbers const& b) {
+double max_difference(doubles const& a, doubles const& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) largest = std::fmax(largest, std::fabs(a[i] - b[i]));
   return largest;
 }
-double product(numbers const& a, numbers const& b) {
+double dot(doubles const& a, doubles const& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
 // True if the slope of f along `gradient`, at x, is the gradient's squared norm.
 template <class F>
-bool is_gradient(numbers const& gradient, numbers const& x, F const& f) {
+bool is_gradient(doubles const& gradient, doubles const& x, F const& f) {
   double const step = 1e-4;
-  numbers forward = x, backward = x;
+  doubles forward = x, backward = x;
   for (std::size_t i = 0; i < x.size(); ++i)
     forward[i] += step * gradient[i], backward[i] -= step * gradient[i];
-  double const expected = product(gradient, gradient);
+  double const expected = dot(gradient, gradient);
   return std::fabs((f(forward) - f(backward)) / (2 * step) - expected) < 1e-6 * expected;
 }
-void print(char const* name, numbers const& y, bool holds) {
+void print(char const* name, doubles const& y, bool is_correct) {
   std::printf("%-28s", name);
   for (std::size_t i = 0; i < 3; ++i) std::printf(" %8.5f", y[i]);
-  std::printf("   %s\n", holds ? "true" : "false");
+  std::printf("   %s\n", is_correct ? "true" : "false");
 }
 
 // Computes the reference output from one weight per pair of rows, and divides it by
 // divisor(sum of the query's weights). phi(x, i) returns the features of row i.
 template <class Phi, class Divisor>
-numbers pair_by_pair(const_heads q, const_heads k, const_heads v, Phi const& phi,
-                     Divisor const& divisor, bool causal = false) {
+doubles reference_output(const_heads q, const_heads k, const_heads v, Phi const& phi,
+                         Divisor const& divisor, bool causal = false) {
   ss::index_t const channels = q.extents().channels, keys = k.extents().length;
-  numbers y;
+  doubles y;
   for (ss::index_t head = 0; head < q.extents().heads; ++head)
     for (ss::index_t i = 0; i < q.extents().length; ++i) {
-      numbers sums = zeros(channels), query_features = phi(&q(0, head, i, 0), i);
-      double d = 0;
+      doubles output_sums = zeros(channels), query_features = phi(&q(0, head, i, 0), i);
+      double weight_sum = 0;
       for (ss::index_t j = 0; j < (causal ? i + 1 : keys); ++j) {
-        numbers const key_features = phi(&k(0, head, j, 0), j);
+        doubles const key_features = phi(&k(0, head, j, 0), j);
         double weight = 0;
         for (std::size_t f = 0; f < key_features.size(); ++f)
           weight += query_features[f] * key_features[f];
         for (ss::index_t c = 0; c < channels; ++c)
-          sums[static_cast<std::size_t>(c)] += weight * v(0, head, j, c);
-        d += weight;
+          output_sums[static_cast<std::size_t>(c)] += weight * v(0, head, j, c);
+        weight_sum += weight;
       }
-      for (double const sum : sums) y.push_back(sum / divisor(d));
+      for (double const sum : output_sums) y.push_back(sum / divisor(weight_sum));
     }
   return y;
 }
@@ -94,7 +94,7 @@ struct squared_relu {
 
 // Two heads of six rows and four channels.
 ss::extents4 const shape{1, 2, 6, 4};
-numbers const q_data = test_values(shape.size(), 1), k_data = test_values(shape.size(), 2),
+doubles const q_data = test_values(shape.size(), 1), k_data = test_values(shape.size(), 2),
               v_data = test_values(shape.size(), 3), dy_data = test_values(shape.size(), 4);
 const_heads const q = ss::view(q_data, shape), k = ss::view(k_data, shape),
                   v = ss::view(v_data, shape), dy = ss::view(dy_data, shape);
@@ -104,11 +104,11 @@ double relu(double x) { return x > 0 ? x : 0; }
 // Feature map that applies f to each channel.
 template <class F>
 auto each_channel(F const& f) {
-  return [f](double const* x, ss::index_t) { return numbers{f(x[0]), f(x[1]), f(x[2]), f(x[3])}; };
+  return [f](double const* x, ss::index_t) { return doubles{f(x[0]), f(x[1]), f(x[2]), f(x[3])}; };
 }
-double sum_plus_eps(double d) { return d + 1e-6; }
+double sum_plus_eps(double weight_sum) { return weight_sum + 1e-6; }
 
-void call() {
+void run_default() {
   auto y_data = zeros(shape.size()), dq_data = y_data, dk_data = y_data, dv_data = y_data;
   auto const y = ss::view(y_data, shape), dq = ss::view(dq_data, shape),
              dk = ss::view(dk_data, shape), dv = ss::view(dv_data, shape);
@@ -119,13 +119,13 @@ void call() {
   op.forward(exec, {q, k, v}, y, memory);
   op.backward(exec, dy, {q, k, v}, {dq, dk, dv}, memory);
   // [/snippet]
-  auto const expected = pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_eps);
-  print("linear_attention<>", y_data, difference(y_data, expected) < 1e-14);
+  auto const expected = reference_output(q, k, v, each_channel(elu_plus_one), sum_plus_eps);
+  print("linear_attention<>", y_data, max_difference(y_data, expected) < 1e-14);
 
-  auto const loss = [&](numbers const& q_values, numbers const& k_values, numbers const& v_values) {
-    return product(
-        dy_data, pair_by_pair(ss::view(q_values, shape), ss::view(k_values, shape),
-                              ss::view(v_values, shape), each_channel(elu_plus_one), sum_plus_eps));
+  auto const loss = [&](doubles const& q_values, doubles const& k_values, doubles const& v_values) {
+    return dot(dy_data, reference_output(ss::view(q_values, shape), ss::view(k_values, shape),
+                                         ss::view(v_values, shape), each_channel(elu_plus_one),
+                                         sum_plus_eps));
   };
   print("dq", dq_data,
         is_gradient(dq_data, q_data, [&](auto& x) { return loss(x, k_data, v_data); }));
@@ -140,14 +140,14 @@ void call() {
   causal.forward(exec, {q, k, v}, y, memory);
   // [/snippet causal]
   print("causal", y_data,
-        difference(y_data, pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_eps, true)) <
-            1e-14);
+        max_difference(y_data, reference_output(q, k, v, each_channel(elu_plus_one), sum_plus_eps,
+                                                true)) < 1e-14);
 
   // [snippet native]
   // On a GPU, multiplies bfloat16 and float16 on tensor cores: faster, but rounded differently.
   ss::linear_attention const native{ss::direction::causal{}, ss::products::native};
   // [/snippet native]
-  numbers const exact = y_data;
+  doubles const exact = y_data;
   native.forward(exec, {q, k, v}, y, memory);
   print("native products, in double", y_data, y_data == exact);
 
@@ -158,16 +158,16 @@ void call() {
   // [/snippet lengths]
   const_heads const first_k(k_data.data(), {1, 2, 3, 4}, k.strides()),
       first_v(v_data.data(), {1, 2, 3, 4}, v.strides());
-  numbers valid = pair_by_pair(q, first_k, first_v, each_channel(elu_plus_one), sum_plus_eps);
+  doubles valid = reference_output(q, first_k, first_v, each_channel(elu_plus_one), sum_plus_eps);
   for (std::size_t i = 0; i < valid.size(); ++i)
     if (i % 24 >= 16) valid[i] = 0;  // queries 4 and 5 of a head
-  print("3 keys, 4 queries", y_data, difference(y_data, valid) < 1e-14);
+  print("3 keys, 4 queries", y_data, max_difference(y_data, valid) < 1e-14);
 }
 
 // Random matrices of two heads.
 ss::index_t const features = 8;
-numbers random_features(ss::index_t rows) {
-  numbers data = zeros(2 * rows * shape.channels);
+doubles random_features(ss::index_t rows) {
+  doubles data = zeros(2 * rows * shape.channels);
   // [snippet rows]
   ss::extents3 const w_shape{2, rows, shape.channels};  // rows for each of two heads
   ss::random_rows{7, 2 * rows, shape.channels, ss::row_form::orthogonal_chi}.write(
@@ -177,15 +177,15 @@ numbers random_features(ss::index_t rows) {
 }
 
 template <class Op>
-numbers forward(Op const& op, ss::tensor3<double const> w = {}) {
-  numbers y_data = zeros(shape.size());
+doubles forward(Op const& op, ss::tensor3<double const> w = {}) {
+  doubles y_data = zeros(shape.size());
   ss::exec::host const exec;
   ss::scratch memory;
   op.forward(exec, {q, k, v, w}, ss::view(y_data, shape), memory);
   return y_data;
 }
 
-void papers() {
+void compare_papers() {
   // [snippet papers]
   namespace feature = ss::feature;
   namespace divisor = ss::divisor;
@@ -195,70 +195,73 @@ void papers() {
   ss::linear_attention const rfa{feature::random_fourier{1e-3, 0.1}, divisor::sum_plus{1}};
   ss::linear_attention const lra_performer{feature::relu{1e-3}, divisor::sum_plus{0}};
   // [/snippet papers]
-  auto const check = [&](char const* name, numbers const& y, numbers const& expected) {
-    print(name, y, difference(y, expected) < 1e-13);
+  auto const check = [&](char const* name, doubles const& y, doubles const& expected) {
+    print(name, y, max_difference(y, expected) < 1e-13);
   };
   check("Linear Transformer", forward(linear_transformer),
-        pair_by_pair(q, k, v, each_channel(elu_plus_one), sum_plus_eps));
+        reference_output(q, k, v, each_channel(elu_plus_one), sum_plus_eps));
 
-  numbers const w_data = random_features(features);
+  doubles const w_data = random_features(features);
   // Both heads use the rows of the first head, so that one reference serves both.
   auto const w = ss::tensor3<double const>(w_data.data(), {1, features, shape.channels});
   auto const products = [&](double const* x) {
-    numbers u;
+    doubles projections;
     for (ss::index_t f = 0; f < features; ++f) {
-      u.push_back(0);
-      for (ss::index_t c = 0; c < shape.channels; ++c) u.back() += w(0, f, c) * x[c];
+      projections.push_back(0);
+      for (ss::index_t c = 0; c < shape.channels; ++c) projections.back() += w(0, f, c) * x[c];
     }
-    return u;
+    return projections;
   };
   auto const norm = [](double const* x) {
     return std::hypot(std::hypot(x[0], x[1]), std::hypot(x[2], x[3]));
   };
   // FAVOR+ without eps, and without the maxima, which cancel in the division.
   auto const favor = [&](double const* x, ss::index_t) {
-    numbers u = products(x);
+    doubles projections = products(x);
     double const root = std::pow(4.0, 0.25);
-    for (double& value : u) value = std::exp(value / root - norm(x) * norm(x) / (2 * root * root));
-    return u;
+    for (double& value : projections)
+      value = std::exp(value / root - norm(x) * norm(x) / (2 * root * root));
+    return projections;
   };
-  auto const sum = [](double d) { return d; };
-  numbers const without_eps = pair_by_pair(q, k, v, favor, sum);
-  print("Performer", forward(performer, w), difference(forward(performer, w), without_eps) < 1e-5);
+  auto const sum = [](double weight_sum) { return weight_sum; };
+  doubles const without_eps = reference_output(q, k, v, favor, sum);
+  print("Performer", forward(performer, w),
+        max_difference(forward(performer, w), without_eps) < 1e-5);
   ss::linear_attention const exact{feature::random_exp{0}, divisor::sum_plus{0}};
   check("Performer, eps 0", forward(exact, w), without_eps);
   auto const cosine = [](double const* x, ss::index_t i) {
     double const t = std::acos(-1.0) * static_cast<double>(i + 1) / 12;
-    numbers phi;
+    doubles phi;
     for (double const factor : {std::cos(t), std::sin(t)})
       for (int c = 0; c < 4; ++c) phi.push_back(relu(x[c]) * factor);
     return phi;
   };
-  check("cosFormer", forward(cosformer),
-        pair_by_pair(q, k, v, cosine, [](double d) { return std::fmax(d, 1e-6); }));
+  check("cosFormer", forward(cosformer), reference_output(q, k, v, cosine, [](double weight_sum) {
+          return std::fmax(weight_sum, 1e-6);
+        }));
   auto const fourier = [&](double const* x, ss::index_t) {
-    numbers phi;
-    for (double const u : products(x)) {
-      phi.push_back(0.1 * std::sin(u / (norm(x) + 1e-3)));
-      phi.push_back(0.1 * std::cos(u / (norm(x) + 1e-3)));
+    doubles phi;
+    for (double const projection : products(x)) {
+      phi.push_back(0.1 * std::sin(projection / (norm(x) + 1e-3)));
+      phi.push_back(0.1 * std::cos(projection / (norm(x) + 1e-3)));
     }
     return phi;
   };
   check("Random Feature Attention", forward(rfa, w),
-        pair_by_pair(q, k, v, fourier, [](double d) { return d + 1; }));
+        reference_output(q, k, v, fourier, [](double weight_sum) { return weight_sum + 1; }));
   check("Long Range Arena's Performer", forward(lra_performer),
-        pair_by_pair(q, k, v, each_channel([](double x) { return relu(x) + 1e-3; }), sum));
+        reference_output(q, k, v, each_channel([](double x) { return relu(x) + 1e-3; }), sum));
   ss::linear_attention const custom{squared_relu{}};
   check("squared_relu", forward(custom),
-        pair_by_pair(q, k, v, each_channel([](double x) { return relu(x) * relu(x); }),
-                     sum_plus_eps));
+        reference_output(q, k, v, each_channel([](double x) { return relu(x) * relu(x); }),
+                         sum_plus_eps));
 }
 
-void learn() {
+void check_w_gradient() {
   ss::index_t const rows = features;
-  numbers const w_data = random_features(rows);
+  doubles const w_data = random_features(rows);
   auto const w = ss::tensor3<double const>(w_data.data(), {2, rows, shape.channels});
-  numbers dw_data = zeros(w.extents().size());
+  doubles dw_data = zeros(w.extents().size());
   auto const dw = ss::view(dw_data, w.extents());
   // [snippet gradient]
   // Learned rows of w: computes their gradient alone.
@@ -268,7 +271,7 @@ void learn() {
   op.backward(exec, dy, {q, k, v, w}, ss::grad_w(dw), memory);
   // [/snippet gradient]
   print("dw", dw_data, is_gradient(dw_data, w_data, [&](auto& x) {
-          return product(dy_data, forward(op, ss::view(x, w.extents())));
+          return dot(dy_data, forward(op, ss::view(x, w.extents())));
         }));
 }
 
@@ -276,9 +279,9 @@ void learn() {
 
 int main() {
   std::puts("                              first numbers                as expected");
-  call();
-  papers();
-  learn();
+  run_default();
+  compare_papers();
+  check_w_gradient();
 }
 
 // output:

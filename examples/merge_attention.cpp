@@ -13,29 +13,29 @@ namespace ss = slicesort;
 
 namespace {
 
-using numbers = std::vector<double>;
+using doubles = std::vector<double>;
 
 // Test values in [-0.9, 1.1].
-numbers test_values(ss::extents4 e, std::size_t seed) {
-  numbers list(static_cast<std::size_t>(e.size()));
-  for (std::size_t i = 0; i < list.size(); ++i)
-    list[i] = 0.25 * static_cast<double>((i * 7 + seed) % 9) - 0.9;
-  return list;
+doubles test_values(ss::extents4 e, std::size_t seed) {
+  doubles values(static_cast<std::size_t>(e.size()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = 0.25 * static_cast<double>((i * 7 + seed) % 9) - 0.9;
+  return values;
 }
-numbers zeros(ss::extents4 e) { return numbers(static_cast<std::size_t>(e.size())); }
+doubles zeros(ss::extents4 e) { return doubles(static_cast<std::size_t>(e.size())); }
 
 // Rows first .. first + count - 1 of a tensor with one sample and one head.
-template <class Numbers>
-auto rows(Numbers& list, ss::index_t first, ss::index_t count, ss::index_t channels) {
-  return ss::tensor4(list.data() + first * channels, ss::extents4{1, 1, count, channels});
+template <class Values>
+auto rows(Values& values, ss::index_t first, ss::index_t count, ss::index_t channels) {
+  return ss::tensor4(values.data() + first * channels, ss::extents4{1, 1, count, channels});
 }
 
-double difference(numbers const& a, numbers const& b) {
+double max_difference(doubles const& a, doubles const& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) largest = std::fmax(largest, std::fabs(a[i] - b[i]));
   return largest;
 }
-void print(char const* name, numbers const& values) {
+void print(char const* name, doubles const& values) {
   std::printf("%-14s", name);
   for (std::size_t i = 0; i < 4; ++i) std::printf(" %8.5f", values[i]);
   std::printf("\n");
@@ -57,7 +57,7 @@ int main() {
   // [snippet parts]
   // Rank r holds keys and values first[r] .. first[r + 1] - 1, and attends to them.
   ss::index_t const first[] = {0, 3, 4, 10};
-  std::vector<numbers> y_parts(3, zeros(query_shape)), state_parts(3, zeros(state_shape));
+  std::vector<doubles> y_parts(3, zeros(query_shape)), state_parts(3, zeros(state_shape));
   std::vector<ss::attention_part<double>> parts;
   for (std::size_t r = 0; r < 3; ++r) {
     auto const k = rows(k_data, first[r], first[r + 1] - first[r], channels);
@@ -80,18 +80,19 @@ int main() {
 
   // [snippet backward]
   // Each rank calls backward with its keys and the merged y and state.
-  numbers dq_data = zeros(query_shape), dk_data = zeros(key_shape), dv_data = zeros(key_shape);
+  doubles dq_data = zeros(query_shape), dk_data = zeros(key_shape), dv_data = zeros(key_shape);
   for (std::size_t r = 0; r < 3; ++r) {
-    auto const rank = [&](auto& list) {
-      return rows(list, first[r], first[r + 1] - first[r], channels);
+    auto const rank_rows = [&](auto& values) {
+      return rows(values, first[r], first[r + 1] - first[r], channels);
     };
-    attention.backward(exec, dy, {q, rank(k_data), rank(v_data)}, y, state,
-                       {ss::view(dq_data, query_shape), rank(dk_data), rank(dv_data)}, memory,
+    attention.backward(exec, dy, {q, rank_rows(k_data), rank_rows(v_data)}, y, state,
+                       {ss::view(dq_data, query_shape), rank_rows(dk_data), rank_rows(dv_data)},
+                       memory,
                        ss::grad_mode::accumulate);  // dq is the sum over the ranks
   }
   // [/snippet backward]
 
-  numbers y_whole = zeros(query_shape), dq_whole = y_whole, state_whole = zeros(state_shape),
+  doubles y_whole = zeros(query_shape), dq_whole = y_whole, state_whole = zeros(state_shape),
           dk_whole = zeros(key_shape), dv_whole = dk_whole;
   auto const k = ss::view(k_data, key_shape), v = ss::view(v_data, key_shape);
   attention.forward(exec, {q, k, v}, ss::view(y_whole, query_shape),
@@ -113,8 +114,8 @@ int main() {
   print("dk", dk_whole);
   print("dv", dv_whole);
   double const largest =
-      std::fmax(std::fmax(difference(y_parts[0], y_whole), difference(dq_data, dq_whole)),
-                std::fmax(difference(dk_data, dk_whole), difference(dv_data, dv_whole)));
+      std::fmax(std::fmax(max_difference(y_parts[0], y_whole), max_difference(dq_data, dq_whole)),
+                std::fmax(max_difference(dk_data, dk_whole), max_difference(dv_data, dv_whole)));
   std::printf("no element differs by more than 1e-14: %s\n", largest <= 1e-14 ? "true" : "false");
 }
 // output:

@@ -13,36 +13,36 @@ namespace ss = slicesort;
 
 namespace {
 
-using numbers = std::vector<double>;
+using doubles = std::vector<double>;
 
 ss::extents3 const shape{1, 5, 1};
 std::vector<std::uint16_t> perm_data(5);
 
-numbers sorted(numbers const& x, std::vector<std::uint16_t>& rows) {
-  numbers y(x.size());
+doubles sort_column(doubles const& x, std::vector<std::uint16_t>& rows) {
+  doubles y(x.size());
   ss::scratch memory;
   ss::slicing_sort<>{}.forward(ss::exec::host{}, ss::view(x, shape), ss::view(y, shape),
                                ss::view(rows, shape), memory);
   return y;
 }
-numbers gradient(numbers const& dy) {
-  numbers dx(dy.size());
+doubles compute_gradient(doubles const& dy) {
+  doubles dx(dy.size());
   ss::scratch memory;
   ss::slicing_sort<>{}.backward(ss::exec::host{}, ss::view(dy, shape), ss::view(perm_data, shape),
                                 ss::view(dx, shape), memory);
   return dx;
 }
 // a + step * b
-numbers moved(numbers a, numbers const& b, double step) {
+doubles add_scaled(doubles a, doubles const& b, double step) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] += step * b[i];
   return a;
 }
-double product(numbers const& a, numbers const& b) {
+double dot(doubles const& a, doubles const& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
-void print(char const* name, numbers const& values) {
+void print(char const* name, doubles const& values) {
   std::printf("%-26s", name);
   for (double v : values) std::printf(" %5g", v);
   std::printf("\n");
@@ -51,8 +51,8 @@ void print(char const* name, numbers const& values) {
 }  // namespace
 
 int main() {
-  numbers const x = {30, 10, 50, 20, 40}, t = {1, 2, 3, 4, 5}, dy = {6, 7, 8, 9, 10};
-  numbers y = sorted(x, perm_data), tangent(5), back(5);
+  doubles const x = {30, 10, 50, 20, 40}, t = {1, 2, 3, 4, 5}, dy = {6, 7, 8, 9, 10};
+  doubles y = sort_column(x, perm_data), tangent(5), back(5);
   print("x", x);
   print("sorted x", y);
   print("tangent t", t);
@@ -70,22 +70,22 @@ int main() {
 
   double const step = 0x1p-10;
   std::vector<std::uint16_t> unused(5);
-  numbers const above = sorted(moved(x, t, step), unused),
-                below = sorted(moved(x, t, -step), unused);
-  numbers quotient(5);
-  for (std::size_t i = 0; i < 5; ++i) quotient[i] = (above[i] - below[i]) / (2 * step);
-  print("its difference quotient", quotient);
+  doubles const above = sort_column(add_scaled(x, t, step), unused),
+                below = sort_column(add_scaled(x, t, -step), unused);
+  doubles finite_difference(5);
+  for (std::size_t i = 0; i < 5; ++i) finite_difference[i] = (above[i] - below[i]) / (2 * step);
+  print("its difference quotient", finite_difference);
   print("and back", back);
 
   // The gradient of <t, dx> with respect to dy, where dx = sort.backward(dy), is permuted t.
   for (std::size_t i = 0; i < 5; ++i) {
-    numbers unit(5);
+    doubles unit(5);
     unit[i] = 1;
-    quotient[i] = (product(t, gradient(moved(dy, unit, step))) -
-                   product(t, gradient(moved(dy, unit, -step)))) /
-                  (2 * step);
+    finite_difference[i] = (dot(t, compute_gradient(add_scaled(dy, unit, step))) -
+                            dot(t, compute_gradient(add_scaled(dy, unit, -step)))) /
+                           (2 * step);
   }
-  print("d <t, dx> / d dy", quotient);
+  print("d <t, dx> / d dy", finite_difference);
 }
 
 // output:

@@ -15,13 +15,13 @@ std::vector<float> elements(ss::index_t size, float value = 0) {
   return std::vector<float>(static_cast<std::size_t>(size), value);
 }
 // Test values in [-0.9, 1.1].
-std::vector<float> numbers(ss::index_t size, int seed) {
-  auto list = elements(size);
-  for (std::size_t i = 0; i < list.size(); ++i)
-    list[i] = 0.25f * static_cast<float>(
-                          static_cast<int>((i * 7 + static_cast<std::size_t>(seed)) % 9) - 4) +
-              0.1f;
-  return list;
+std::vector<float> test_values(ss::index_t size, int seed) {
+  auto values = elements(size);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = 0.25f * static_cast<float>(
+                            static_cast<int>((i * 7 + static_cast<std::size_t>(seed)) % 9) - 4) +
+                0.1f;
+  return values;
 }
 void print(char const* name, std::vector<float> const& values, std::size_t count) {
   std::printf("%-22s", name);
@@ -32,8 +32,8 @@ void print(char const* name, std::vector<float> const& values, std::size_t count
 void train() {
   // Two heads of three channels in a projection's output, [batch, length, heads * channels].
   ss::extents3 const shape{1, 5, 6};
-  auto const q_data = numbers(shape.size(), 1), k_data = numbers(shape.size(), 2),
-             v_data = numbers(shape.size(), 5), dy_data = numbers(shape.size(), 7);
+  auto const q_data = test_values(shape.size(), 1), k_data = test_values(shape.size(), 2),
+             v_data = test_values(shape.size(), 5), dy_data = test_values(shape.size(), 7);
   auto y_data = elements(shape.size()), dq_data = y_data, dk_data = y_data, dv_data = y_data;
   // [snippet heads]
   auto const heads = [&](auto& data) { return ss::split_heads(ss::view(data, shape), 2); };
@@ -59,7 +59,7 @@ void train() {
 
   // [snippet bias]
   // A bias that all heads share, and its gradient per head. The other gradients are not computed.
-  auto const bias_data = numbers(5 * 5, 3);
+  auto const bias_data = test_values(5 * 5, 3);
   auto dbias_data = elements(2 * 5 * 5);
   ss::tensor4<float const> const bias(bias_data.data(), {1, 1, 5, 5});
   auto const dbias = ss::view(dbias_data, {1, 2, 5, 5});
@@ -92,7 +92,7 @@ void train() {
 void infer() {
   ss::extents4 const shape{1, 1, 5, 6};
   std::vector<ss::bfloat16> data, y_data(30);
-  for (float value : numbers(shape.size(), 1)) data.emplace_back(value);
+  for (float value : test_values(shape.size(), 1)) data.emplace_back(value);
   ss::tensor4<ss::bfloat16 const> const q(data.data(), shape), k = q, v = q;
   auto const y = ss::view(y_data, shape);
   ss::exec::host const exec;

@@ -20,9 +20,9 @@ namespace ss = slicesort;
 namespace {
 
 // Random stream whose n-th number depends on the seed and n alone.
-class stream {
+class random_stream {
  public:
-  explicit stream(std::uint64_t seed) : seed_(mix(seed)) {}
+  explicit random_stream(std::uint64_t seed) : seed_(mix(seed)) {}
 
   std::uint64_t bits() { return mix(seed_ + ++count_ * 0x9e3779b97f4a7c15u); }
   double unit() { return (static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53; }
@@ -60,7 +60,7 @@ column softmax(column const& x) {
 }
 // [/snippet]
 
-column sorted(column const& x) {
+column sort_column(column const& x) {
   ss::slicing_sort<> const op;
   ss::extents3 const shape{1, x.size(), 1};
   column y(x.size());
@@ -72,7 +72,7 @@ column sorted(column const& x) {
 
 // Statistics, averaged over the trials.
 struct statistics {
-  double deviation = 0, difference = 0, equal = 0;
+  double deviation = 0, difference = 0, equal_share = 0;
 
   // Adds the output y of one trial. In exact arithmetic it equals `expected`.
   void add(column const& y, column const& expected, int trials) {
@@ -87,14 +87,14 @@ struct statistics {
     }
     deviation += std::sqrt(squares / (n - 1)) / trials;
     difference += distance / trials;
-    equal += matches / n / trials;
+    equal_share += matches / n / trials;
   }
 };
 
-void run(std::size_t n, int trials) {
+void run_trials(std::size_t n, int trials) {
   statistics attention, sort;
   for (int trial = 0; trial < trials; ++trial) {
-    stream random(n * 1000 + static_cast<std::uint64_t>(trial));
+    random_stream random(n * 1000 + static_cast<std::uint64_t>(trial));
     column x(n), shuffled(n), moved(n);
     for (float& v : x) v = static_cast<float>(random.normal());
     std::vector<std::size_t> perm(n);
@@ -105,10 +105,11 @@ void run(std::size_t n, int trials) {
     column const map = softmax(x);
     for (std::size_t i = 0; i < n; ++i) moved[i] = map[perm[i]];
     attention.add(moved, softmax(shuffled), trials);
-    sort.add(sorted(x), sorted(shuffled), trials);
+    sort.add(sort_column(x), sort_column(shuffled), trials);
   }
   std::printf("%7zu %6d  %9.2e %9.2e %7.4f  %9.2e %9.2e %7.4f\n", n, trials, attention.deviation,
-              attention.difference, attention.equal, sort.deviation, sort.difference, sort.equal);
+              attention.difference, attention.equal_share, sort.deviation, sort.difference,
+              sort.equal_share);
   std::fflush(stdout);
 }
 
@@ -121,8 +122,8 @@ int main(int argc, char** argv) {
   std::puts("                 softmax                      slicing_sort");
   std::puts("      N trials        std sum|y-y'|   equal        std sum|y-y'|   equal");
   for (std::size_t n = 10; n <= longest; n *= 10) {
-    run(n, trials);
-    if (3 * n <= longest) run(3 * n, trials);
+    run_trials(n, trials);
+    if (3 * n <= longest) run_trials(3 * n, trials);
   }
 }
 

@@ -30,8 +30,8 @@ struct array {
 };
 using optional_array = std::optional<array>;
 
-[[noreturn]] inline void refuse(std::string const& sentence) {
-  throw ss::invalid_argument(sentence);
+[[noreturn]] inline void throw_invalid(std::string const& message) {
+  throw ss::invalid_argument(message);
 }
 
 /// Calls `f` with a value of the array's element type, for `decltype`. Throws if no operator
@@ -48,8 +48,8 @@ void with_element(array const& tensor, F const& f) {
     case dtype::bf16:
       return f(ss::bfloat16{});
     default:
-      refuse(std::string(tensor.name) +
-             ": the dtype must be float32, float64, float16 or bfloat16");
+      throw_invalid(std::string(tensor.name) +
+                    ": the dtype must be float32, float64, float16 or bfloat16");
   }
 }
 /// Like `with_element`, for operators that support only float and double.
@@ -61,7 +61,7 @@ void with_float(array const& tensor, F const& f) {
     case dtype::f64:
       return f(double{});
     default:
-      refuse(std::string(tensor.name) + ": the dtype must be float32 or float64");
+      throw_invalid(std::string(tensor.name) + ": the dtype must be float32 or float64");
   }
 }
 
@@ -82,18 +82,18 @@ inline constexpr dtype dtype_of<index_t> = dtype::i64;
 
 inline void require_rank(array const& tensor, int rank, char const* axes) {
   if (tensor.rank != rank)
-    refuse(std::string(tensor.name) + " must be " + axes + ", has " + std::to_string(tensor.rank) +
-           (tensor.rank == 1 ? " axis" : " axes"));
+    throw_invalid(std::string(tensor.name) + " must be " + axes + ", has " +
+                  std::to_string(tensor.rank) + (tensor.rank == 1 ? " axis" : " axes"));
 }
 template <class T>
 T* elements(array const& tensor) {
   using element = std::remove_const_t<T>;
   if (tensor.type != dtype_of<element>)
-    refuse(std::string(tensor.name) +
-           (std::is_same_v<element, index_t>
-                ? " must have dtype int64"
-                : ": the dtype must be that of the other tensors (state and weights: the "
-                  "accumulator's, float64 for float64, else float32)"));
+    throw_invalid(std::string(tensor.name) +
+                  (std::is_same_v<element, index_t>
+                       ? " must have dtype int64"
+                       : ": the dtype must be that of the other tensors (state and weights: the "
+                         "accumulator's, float64 for float64, else float32)"));
   return static_cast<T*>(tensor.data);
 }
 template <class Index>
@@ -146,17 +146,17 @@ inline ss::index_tensor3 index_view(array const& tensor) {
     case dtype::u32:
       return detail::indices<std::uint32_t>(tensor);
     default:
-      refuse(std::string(tensor.name) + ": the dtype must be uint16, int32 or uint32");
+      throw_invalid(std::string(tensor.name) + ": the dtype must be uint16, int32 or uint32");
   }
 }
 /// Returns a view of the state that forward writes, or `no_saved` if the array is missing.
-inline ss::saved_permutation saved(optional_array const& tensor) {
+inline ss::saved_permutation saved_view(optional_array const& tensor) {
   if (tensor) return {index_view(*tensor)};
   return ss::no_saved;
 }
 
 /// Returns the sample lengths, int64, or a null view (all rows are valid) if the array is missing.
-/// Replaces the null pointer of an empty array, which would mean the same as a null view.
+/// Replaces the null pointer of an empty array, so that its view is not a null view.
 inline ss::tensor1<index_t const> lengths_of(optional_array const& tensor) {
   static constexpr index_t placeholder = 0;
   if (!tensor) return {};

@@ -16,31 +16,31 @@ namespace bindings {
 /// Returns the rows per group (or the negated number of groups) for groups, the number of links for
 /// a topology, and 0 for the others.
 inline index_t check_policy(std::string const& kind, std::string const& text, index_t extent) {
-  auto const require = [&](char const* error) {
-    if (error != nullptr) refuse(kind + " \"" + text + "\": " + error);
+  auto const throw_if = [&](char const* error) {
+    if (error != nullptr) throw_invalid(kind + " \"" + text + "\": " + error);
   };
   if (kind == "order") {
-    require(named_order(text).validate(extent));
+    throw_if(named_order(text).validate(extent));
   } else if (kind == "shift") {
-    require(named_shift(text).validate(extent));
+    throw_if(named_shift(text).validate(extent));
   } else if (kind == "alignment") {
     if (is_reference(text))
-      require(named_reference(text).validate(extent));
+      throw_if(named_reference(text).validate(extent));
     else
-      require(named_order(text, "alignment").validate(extent));
+      throw_if(named_order(text, "alignment").validate(extent));
   } else if (kind == "groups") {
     policy const groups = grouping_policy(text);
-    require(named_grouping(text).validate());
-    return groups.form() == 0 ? groups.integer(0) : -groups.integer(0);
+    throw_if(named_grouping(text).validate());
+    return groups.alternative() == 0 ? groups.integer(0) : -groups.integer(0);
   } else if (kind == "topology") {
     named_topology const topology(text);
-    require(topology.validate(extent));
+    throw_if(topology.validate(extent));
     return topology.links(extent);
   } else if (kind == "mask") {
-    constexpr index_t keys = 1;  // arbitrary: dependent parameters are derived from it
-    require(named_mask(text, keys).validate(keys));
+    constexpr index_t keys = 1;  // arbitrary: the parameters that depend on it are derived
+    throw_if(named_mask(text, keys).validate(keys));
   } else {
-    refuse("there is no kind of policy called \"" + kind + "\"");
+    throw_invalid("there is no kind of policy called \"" + kind + "\"");
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// csp and sinkhorn_csp with run-time types, ranks and policies.
+// csp and sinkhorn_csp with element type, tensor rank and policies chosen at run time.
 #pragma once
 
 #include "named_order.hpp"
@@ -31,12 +31,13 @@ auto with_csp(csp_policies const& policies, F const& f) {
 
 }  // namespace detail
 
-/// Shape and dtype of the saved state. Groups of one row save nothing; their array is ignored.
+/// Shape and dtype of the saved state. With groups of one row nothing is saved, and the array is
+/// ignored.
 struct csp_state {
   ss::extents3 extents;
   dtype type;
 };
-inline csp_state csp_state_of(csp_policies const& policies, ss::extents3 x) {
+inline csp_state saved_csp_state(csp_policies const& policies, ss::extents3 x) {
   return detail::with_csp(policies, [&](auto const& op) -> csp_state {
     auto const width = op.saved_width(x);
     return {op.saved_extents(x), width == ss::index_width::bits8    ? dtype::u8
@@ -52,7 +53,8 @@ void csp(Call& call, csp_policies const& policies, array const& x, array const& 
     with_element(x, [&](auto element) {
       using T = decltype(element);
       auto const x_view = view3<T const>(x);
-      op.forward(call.exec, x_view, view3<T>(y), saved(order), call.memory, lengths_of(lengths));
+      op.forward(call.exec, x_view, view3<T>(y), saved_view(order), call.memory,
+                 lengths_of(lengths));
     });
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// linear_attention with run-time types, ranks and policies.
+// linear_attention with element type, tensor rank and policies chosen at run time.
 #pragma once
 
 #include "policy.hpp"
@@ -17,7 +17,7 @@ struct linear_attention_arguments {
   std::string feature, divisor, direction;
   optional_array lengths, query_lengths;
 
-  auto valid() const { return ss::lengths(lengths_of(lengths), lengths_of(query_lengths)); }
+  auto valid_lengths() const { return ss::lengths(lengths_of(lengths), lengths_of(query_lengths)); }
 };
 
 /// Inputs or gradients of linear attention; only random feature maps have w.
@@ -28,7 +28,7 @@ struct linear_attention_arrays {
 
 namespace detail {
 
-inline constexpr char const* random_axes = "[heads, features, channels]";
+inline constexpr char const* w_axes = "[heads, features, channels]";
 
 template <class F>
 void with_feature(std::string const& text, F const& f) {
@@ -40,7 +40,7 @@ void with_feature(std::string const& text, F const& f) {
                        {"random_relu", 0, 2, "random_relu{eps, scale}"},
                        {"random_fourier", 0, 2, "random_fourier{floor, scale}"}});
   auto const scale = parsed.size() > 1 ? std::optional<double>(parsed.real(1, 0)) : std::nullopt;
-  switch (parsed.form()) {
+  switch (parsed.alternative()) {
     case 0:
       return f(ss::feature::elu_plus_one{});
     case 1:
@@ -60,7 +60,7 @@ void with_divisor(std::string const& text, F const& f) {
   policy const parsed(
       "divisor", text,
       {{"sum_plus", 0, 1, "sum_plus{eps}"}, {"at_least", 0, 1, "at_least{eps}"}, {"none"}});
-  switch (parsed.form()) {
+  switch (parsed.alternative()) {
     case 0:
       return f(ss::divisor::sum_plus{parsed.real(0, 1e-6)});
     case 1:
@@ -71,12 +71,12 @@ void with_divisor(std::string const& text, F const& f) {
 }
 template <class F>
 void with_linear_attention(linear_attention_arguments const& arguments, F const& f) {
-  std::string const& name = arguments.direction;
-  policy const direction("direction", name == "both" ? "noncausal" : name,
+  std::string const& direction_name = arguments.direction;
+  policy const direction("direction", direction_name == "both" ? "noncausal" : direction_name,
                          {{"noncausal"}, {"causal"}});
   with_feature(arguments.feature, [&](auto feature) {
     with_divisor(arguments.divisor, [&](auto divisor) {
-      if (direction.form() == 0)
+      if (direction.alternative() == 0)
         f(ss::linear_attention(feature, divisor, ss::direction::noncausal{}));
       else
         f(ss::linear_attention(feature, divisor, ss::direction::causal{}));
@@ -87,7 +87,7 @@ void with_linear_attention(linear_attention_arguments const& arguments, F const&
 template <class T>
 ss::linear_attention_inputs<T> inputs(linear_attention_arrays const& arrays) {
   return {view4<T const>(arrays.q), view4<T const>(arrays.k), view4<T const>(arrays.v),
-          view3_or_none<T const>(arrays.w, random_axes)};
+          view3_or_none<T const>(arrays.w, w_axes)};
 }
 
 }  // namespace detail
@@ -99,7 +99,7 @@ void linear_attention(Call& call, linear_attention_arguments const& arguments,
     with_element(arrays.q, [&](auto element) {
       using T = decltype(element);
       auto const inputs = detail::inputs<T>(arrays);
-      op.forward(call.exec, inputs, view4<T>(y), call.memory, arguments.valid());
+      op.forward(call.exec, inputs, view4<T>(y), call.memory, arguments.valid_lengths());
     });
   });
 }
@@ -112,10 +112,11 @@ void linear_attention_backward(Call& call, linear_attention_arguments const& arg
     with_element(dy, [&](auto element) {
       using T = decltype(element);
       auto const inputs = detail::inputs<T>(arrays);
-      ss::linear_attention_gradients<T> const gradients{
-          view4<T>(grads.q), view4<T>(grads.k), view4<T>(grads.v),
-          view3_or_none<T>(grads.w, detail::random_axes)};
-      op.backward(call.exec, view4<T const>(dy), inputs, gradients, call.memory, arguments.valid());
+      ss::linear_attention_gradients<T> const grad_views{view4<T>(grads.q), view4<T>(grads.k),
+                                                         view4<T>(grads.v),
+                                                         view3_or_none<T>(grads.w, detail::w_axes)};
+      op.backward(call.exec, view4<T const>(dy), inputs, grad_views, call.memory,
+                  arguments.valid_lengths());
     });
   });
 }

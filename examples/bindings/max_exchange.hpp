@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// max_exchange with run-time types and ranks.
+// max_exchange with element type and tensor rank chosen at run time.
 #pragma once
 
 #include "array.hpp"
@@ -15,7 +15,8 @@ void max_exchange(Call& call, index_t row, array const& x, array const& y,
   with_element(x, [&](auto element) {
     using T = decltype(element);
     auto const x_view = view3<T const>(x);
-    op.forward(call.exec, x_view, view3<T>(y), saved(maximum), call.memory, lengths_of(lengths));
+    op.forward(call.exec, x_view, view3<T>(y), saved_view(maximum), call.memory,
+               lengths_of(lengths));
   });
 }
 template <class Call>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// multi_permutation with run-time types, ranks and policies.
+// multi_permutation with element type, tensor rank and policies chosen at run time.
 #pragma once
 
 #include "named_order.hpp"
@@ -20,7 +20,8 @@ void multi_permutation(Call& call, std::string const& order, array const& x, arr
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const w = view1<A const>(weights, "[terms]");
     auto const x_view = view3<T const>(x);
-    op.forward(call.exec, x_view, w, view3<T>(y), saved(perm), call.memory, lengths_of(lengths));
+    op.forward(call.exec, x_view, w, view3<T>(y), saved_view(perm), call.memory,
+               lengths_of(lengths));
   });
 }
 /// Computes both gradients; `x` is forward's input.

@@ -70,7 +70,7 @@ class named_mask {
                          {"global_window", 2, 3, "global_window{left, right, globals}"},
                          {"chunk_back", 1, 2, "chunk_back{size, circular}"},
                          {"bigbird", 0, 5, "bigbird{block, window, ends, random, seed}"}});
-    kind_ = static_cast<kind>(parsed.form());
+    kind_ = static_cast<kind>(parsed.alternative());
     bool const bigbird = kind_ == kind::bigbird;
     ss::mask::bigbird const defaults{};
     a_ = parsed.integer(0, bigbird ? defaults.block : 0);

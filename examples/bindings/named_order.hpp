@@ -28,7 +28,7 @@ class named_order {
                          {"half_half", 0, 1, "half_half{heads}"},
                          {"interleave", 2, 2, "interleave{layer, layers}"},
                          {"haar_interleave", 1, 2, "haar_interleave{level, heads}"}});
-    kind_ = static_cast<kind>(parsed.form());
+    kind_ = static_cast<kind>(parsed.alternative());
     a_ = parsed.integer(0, 1);
     b_ = parsed.integer(1, 1);
   }

@@ -52,7 +52,7 @@ class named_shift {
                          {"power", 2, 2, "power{layer, layers}"},
                          {"power_ceil", 2, 2, "power_ceil{layer, layers}"},
                          {"table", 0, 1000000, "table{shift, ..}"}});
-    kind_ = static_cast<kind>(parsed.form());
+    kind_ = static_cast<kind>(parsed.alternative());
     if (kind_ == kind::table) {
       table_ = std::make_shared<std::vector<std::int32_t> const>(parsed.integers<std::int32_t>());
     } else {
@@ -87,7 +87,7 @@ inline policy grouping_policy(std::string const& text) {
 }
 inline ss::grouping named_grouping(std::string const& text) {
   policy const parsed = grouping_policy(text);
-  if (parsed.form() == 0) return ss::group_size{parsed.integer(0)};
+  if (parsed.alternative() == 0) return ss::group_size{parsed.integer(0)};
   return ss::group_count{parsed.integer(0)};
 }
 

@@ -34,7 +34,7 @@ class named_topology {
                         {{"chord", 0, 1, "chord{links}"},
                          {"cdil", 0, 1, "cdil{half}"},
                          {"offsets", 0, 1000000, "offsets{offset, ..}"}});
-    kind_ = static_cast<kind>(parsed.form());
+    kind_ = static_cast<kind>(parsed.alternative());
     if (kind_ == kind::offsets)
       list_ = std::make_shared<std::vector<index_t> const>(parsed.integers<index_t>());
     else

@@ -17,7 +17,7 @@ template <class F>
 void with_shuffle(index_t seed, std::string const& sharing, F const& f) {
   policy const parsed("form", sharing, {{"shared_by_channels"}, {"per_channel"}});
   auto const bits = static_cast<std::uint64_t>(seed);
-  if (parsed.form() == 0) return f(ss::shuffle<ss::shared_by_channels>(bits));
+  if (parsed.alternative() == 0) return f(ss::shuffle<ss::shared_by_channels>(bits));
   f(ss::shuffle<ss::per_channel>(bits));
 }
 

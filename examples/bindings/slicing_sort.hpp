@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// slicing_sort and permute with run-time types, ranks and policies. A `Call` has the members
-// `exec`, an execution policy, and `memory`, a scratch object. Each call creates the input's
-// view first, so that its errors are reported first; the evaluation order of arguments is
-// unspecified.
+// slicing_sort and permute with element type, tensor rank and policies chosen at run time. A `Call`
+// has the members `exec`, an execution policy, and `memory`, a scratch object. Each function makes
+// the input's view first, so that its errors are reported first; the evaluation order of arguments
+// is unspecified.
 #pragma once
 
 #include "named_order.hpp"
@@ -23,7 +23,7 @@ void slicing_sort(Call& call, std::string const& order, array const& x, array co
   with_element(x, [&](auto element) {
     using T = decltype(element);
     auto const x_view = view3<T const>(x);
-    op.forward(call.exec, x_view, view3<T>(y), saved(perm), call.memory, lengths_of(lengths));
+    op.forward(call.exec, x_view, view3<T>(y), saved_view(perm), call.memory, lengths_of(lengths));
   });
 }
 /// Also serves as the backward pass of `permute`.
@@ -39,12 +39,12 @@ void slicing_sort_backward(Call& call, array const& dy, array const& perm, array
   });
 }
 
-/// Throws if the index of a valid row is not a row of its sample. `perm` and `lengths` must be in
+/// Throws if an index in a valid row is not a row of its sample. `perm` and `lengths` must be in
 /// host memory. Ignores arguments that `permute` rejects.
 inline void require_rows(array const& perm, optional_array const& lengths) {
   auto const valid_rows = lengths_of(lengths);
   if (perm.rank != 3 || (lengths && valid_rows.size() != perm.extents[0])) return;
-  auto const check = [&](auto element) {
+  auto const check_indices = [&](auto element) {
     using Index = decltype(element);
     auto const rows = detail::indices<Index>(perm);
     for (index_t b = 0; b < perm.extents[0]; ++b) {
@@ -52,14 +52,14 @@ inline void require_rows(array const& perm, optional_array const& lengths) {
       for (index_t n = 0; n < end; ++n)
         for (index_t c = 0; c < perm.extents[2]; ++c)
           if (auto const row = static_cast<index_t>(rows(b, n, c)); row < 0 || row >= end)
-            refuse("perm[" + std::to_string(b) + ", " + std::to_string(n) + ", " +
-                   std::to_string(c) + "] is " + std::to_string(row) + ", must be in 0.." +
-                   std::to_string(end - 1) + " (length)");
+            throw_invalid("perm[" + std::to_string(b) + ", " + std::to_string(n) + ", " +
+                          std::to_string(c) + "] is " + std::to_string(row) + ", must be in 0.." +
+                          std::to_string(end - 1) + " (length)");
     }
   };
-  if (perm.type == dtype::u16) check(std::uint16_t{});
-  if (perm.type == dtype::i32) check(std::int32_t{});
-  if (perm.type == dtype::u32) check(std::uint32_t{});
+  if (perm.type == dtype::u16) check_indices(std::uint16_t{});
+  if (perm.type == dtype::i32) check_indices(std::int32_t{});
+  if (perm.type == dtype::u32) check_indices(std::uint32_t{});
 }
 
 template <class Call>

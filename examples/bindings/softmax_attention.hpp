@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_attention and merge_attention with run-time types, ranks and policies.
+// softmax_attention and merge_attention with element type, tensor rank and policies chosen at run
+// time.
 #pragma once
 
 #include "named_mask.hpp"
@@ -27,8 +28,8 @@ struct attention_arguments {
   ss::softmax_attention<named_mask> op(array const& k) const {
     return ss::softmax_attention<named_mask>(named_mask(mask, k.extents[2]), scale);
   }
-  auto valid() const { return ss::lengths(lengths_of(lengths), lengths_of(query_lengths)); }
-  ss::dropout drop() const { return {dropout, static_cast<std::uint64_t>(seed)}; }
+  auto valid_lengths() const { return ss::lengths(lengths_of(lengths), lengths_of(query_lengths)); }
+  ss::dropout dropout_options() const { return {dropout, static_cast<std::uint64_t>(seed)}; }
 };
 
 /// Inputs or gradients of attention; the bias is optional.
@@ -66,7 +67,7 @@ void softmax_attention(Call& call, attention_arguments const& arguments,
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const inputs = detail::inputs<T>(arrays);
     auto const out = view4<T>(y, detail::output_axes);
-    ss::attention_options const options{arguments.valid(), arguments.drop()};
+    ss::attention_options const options{arguments.valid_lengths(), arguments.dropout_options()};
     if (state)
       op.forward(call.exec, inputs, out, view4<A>(*state, detail::softmax_state_axes), call.memory,
                  options);
@@ -84,13 +85,13 @@ void softmax_attention_backward(Call& call, attention_arguments const& arguments
     using T = decltype(element);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const inputs = detail::inputs<T>(arrays);
-    ss::attention_gradients<T> const gradients{
+    ss::attention_gradients<T> const grad_views{
         view4<T>(grads.q, detail::query_axes), view4<T>(grads.k, detail::key_axes),
         view4<T>(grads.v, detail::value_axes), view4_or_none<T>(grads.bias, detail::bias_axes)};
     op.backward(call.exec, view4<T const>(dy, detail::output_axes), inputs,
                 view4<T const>(y, detail::output_axes),
-                view4<A const>(state, detail::softmax_state_axes), gradients, call.memory,
-                {arguments.valid(), arguments.drop()});
+                view4<A const>(state, detail::softmax_state_axes), grad_views, call.memory,
+                {arguments.valid_lengths(), arguments.dropout_options()});
   });
 }
 
@@ -98,7 +99,8 @@ void softmax_attention_backward(Call& call, attention_arguments const& arguments
 template <class Call>
 void merge_attention(Call& call, std::vector<array> const& ys, std::vector<array> const& states,
                      array const& y, array const& state) {
-  if (ys.size() != states.size()) refuse("merge_attention: there must be as many states as ys");
+  if (ys.size() != states.size())
+    throw_invalid("merge_attention: there must be as many states as ys");
   ss::merge_attention const op;
   with_element(y, [&](auto element) {
     using T = decltype(element);

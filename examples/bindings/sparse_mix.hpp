@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sparse_mix with run-time types, ranks and policies.
+// sparse_mix with element type, tensor rank and policies chosen at run time.
 #pragma once
 
 #include "named_topology.hpp"
@@ -23,16 +23,16 @@ inline constexpr char const* state_axes = "[states, batch, length, channels]";
 
 template <class F>
 void with_mix(mix_policies const& policies, F const& f) {
-  named_topology const links(policies.topology);
+  named_topology const topology(policies.topology);
   ss::checkpoints const saved{policies.checkpoint_every};
   policy const residual("residual", policies.residual, {{"per_factor"}, {"none"}, {"initial"}});
-  switch (residual.form()) {
+  switch (residual.alternative()) {
     case 0:
-      return f(ss::sparse_mix<named_topology, ss::residual::per_factor>(links, saved));
+      return f(ss::sparse_mix<named_topology, ss::residual::per_factor>(topology, saved));
     case 1:
-      return f(ss::sparse_mix<named_topology, ss::residual::none>(links, saved));
+      return f(ss::sparse_mix<named_topology, ss::residual::none>(topology, saved));
     default:
-      return f(ss::sparse_mix<named_topology, ss::residual::initial>(links, saved));
+      return f(ss::sparse_mix<named_topology, ss::residual::initial>(topology, saved));
   }
 }
 

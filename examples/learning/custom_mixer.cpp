@@ -44,10 +44,10 @@ using averaging_mixer = mixers::projected<averaging<float>>;
 
 // [snippet train]
 template <class Mixer>
-double trained_accuracy() {
+double train_and_test() {
   adding const task({32, /*seed*/ 1, /*to learn from*/ 100000, /*tests*/ 1000});
   encoder_config config;
-  config.width = 32, config.hidden = 64, config.pooled = pooling::cls;
+  config.width = 32, config.hidden = 64, config.pool_kind = pooling::cls;
   encoder<Mixer> model(task.shape(), config, typename Mixer::config{}, /*seed*/ 1);
 
   training_config training;
@@ -63,8 +63,8 @@ double trained_accuracy() {
 
 int main() {
   // [snippet swap]
-  double const sorted = trained_accuracy<mixers::sorting<ss::ascending>>();
-  double const averaged = trained_accuracy<averaging_mixer>();
+  double const sorted = train_and_test<mixers::sorting<ss::ascending>>();
+  double const averaged = train_and_test<averaging_mixer>();
   // [/snippet swap]
   std::fprintf(stderr, "sorting %.3f, averaging %.3f\n", sorted, averaged);
   double const constant = 0.1536;  // accuracy of a constant output of 0.5

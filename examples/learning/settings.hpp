@@ -20,7 +20,7 @@ struct settings {
   std::string checkpoint, run_log;  ///< files; empty: none
   index_t log_every = 100, test_every = 0, save_every = 0;
   double minutes = 0;  ///< limit of training in this call; 0: none
-  bool dry = false;
+  bool dry_run = false;
   training_config training{};
   model_request request{};
 
@@ -31,11 +31,11 @@ struct settings {
     app.add_option("--checkpoint", checkpoint, "file to resume from and to write to");
     app.add_option("--run-log,--journal", run_log,
                    "file for events as JSON lines (--journal is deprecated)");
-    add_whole(app, "log-every", log_every, 1, INT64_MAX);
-    add_whole(app, "test-every", test_every, 0, INT64_MAX);
-    add_whole(app, "save-every", save_every, 0, INT64_MAX);
+    add_integer(app, "log-every", log_every, 1, INT64_MAX);
+    add_integer(app, "test-every", test_every, 0, INT64_MAX);
+    add_integer(app, "save-every", save_every, 0, INT64_MAX);
     add_number(app, "minutes", minutes);
-    app.add_flag("--dry-run", dry, "print the size and train nothing");
+    app.add_flag("--dry-run", dry_run, "print the size and train nothing");
     add_training();
     add_request();
     app.callback([this] {
@@ -52,7 +52,7 @@ struct settings {
     auto const found = models.find(model);
     if (found == models.end())
       throw usage_error("there is no model '" + model + "'; there are " +
-                        nearest_first(model, models));
+                        list_nearest(model, models));
     model_request with_input = request;
     with_input.input = input;
     return found->second.make(with_input);
@@ -67,17 +67,17 @@ struct settings {
  private:
   void add_training() {
     training.seed = 1, training.threads = std::max(1u, std::thread::hardware_concurrency());
-    add_whole(app_, "batch", training.batch, 1, 65536);
-    add_whole(app_, "steps", training.steps, 1, INT64_MAX);
-    add_whole(app_, "seed", training.seed, 0, UINT64_MAX);
-    add_whole(app_, "threads", training.threads, 1, 4096);
+    add_integer(app_, "batch", training.batch, 1, 65536);
+    add_integer(app_, "steps", training.steps, 1, INT64_MAX);
+    add_integer(app_, "seed", training.seed, 0, UINT64_MAX);
+    add_integer(app_, "threads", training.threads, 1, 4096);
     add_number(app_, "rate", training.rate.rate);
     add_number(app_, "warmup", training.rate.warmup);
-    add_choice(app_, "schedule", training.rate.shape,
-               {{"constant", schedule::form::constant},
-                {"rsqrt", schedule::form::rsqrt},
-                {"cosine", schedule::form::cosine},
-                {"linear", schedule::form::linear}});
+    add_choice(app_, "schedule", training.rate.type,
+               {{"constant", schedule::kind::constant},
+                {"rsqrt", schedule::kind::rsqrt},
+                {"cosine", schedule::kind::cosine},
+                {"linear", schedule::kind::linear}});
     add_fraction(app_, "beta1", training.update.beta1);
     add_fraction(app_, "beta2", training.update.beta2);
     add_number(app_, "epsilon", training.update.epsilon);
@@ -87,15 +87,15 @@ struct settings {
   void add_request() {
     encoder_config& config = request.encoder;
     config.rules.hidden = activation::gelu;
-    add_whole(app_, "width", config.width, 1);
-    add_whole(app_, "layers", config.layers, 1, 1000);
-    add_whole(app_, "hidden", config.hidden, 1);
-    add_whole(app_, "head-hidden", config.head_hidden);
+    add_integer(app_, "width", config.width, 1);
+    add_integer(app_, "layers", config.layers, 1, 1000);
+    add_integer(app_, "hidden", config.hidden, 1);
+    add_integer(app_, "head-hidden", config.head_hidden);
     add_choice(app_, "positions", config.position_kind,
                {{"none", positions::none},
                 {"sinusoid", positions::sinusoid},
                 {"learned", positions::learned}});
-    add_choice(app_, "pool", config.pooled,
+    add_choice(app_, "pool", config.pool_kind,
                {{"cls", pooling::cls},
                 {"mean", pooling::mean},
                 {"max", pooling::max},
@@ -115,13 +115,13 @@ struct settings {
     add_fraction(app_, "attention-dropout", request.attention_dropout);
     add_choice(app_, "block", request.block,
                {{"pre_norm", "pre_norm"}, {"post_norm", "post_norm"}, {"bare", "bare"}});
-    add_whole(app_, "heads", request.heads, 1);
+    add_integer(app_, "heads", request.heads, 1);
     for (auto const& [name, value] : {std::pair("inner", &request.inner),
                                       {"group", &request.group},
                                       {"reach", &request.reach},
                                       {"mixer-hidden", &request.mixer_hidden}})
-      add_whole(app_, name, *value);
-    add_whole(app_, "factors", request.factors, 0, 64);
+      add_integer(app_, name, *value);
+    add_integer(app_, "factors", request.factors, 0, 64);
     for (auto const& [name, value] :
          {std::pair("input-bias", &request.inputs), {"out-bias", &request.out}})
       add_choice(app_, name, *value, {{"0", bias::none}, {"1", bias::learned}});

@@ -22,25 +22,25 @@
 namespace {
 
 using namespace learning;
-constexpr int done = 0, failed = 1, rejected = 2, out_of_time = 3, interrupted = 130;
+constexpr int succeeded = 0, failed = 1, rejected = 2, out_of_time = 3, interrupted = 130;
 
 // Signal handler: ends training after the current step, and anything else immediately.
-volatile std::sig_atomic_t stopped = 0, training = 0;
-extern "C" void stop(int) {
-  if (!training) std::_Exit(interrupted);
+volatile std::sig_atomic_t stopped = 0, is_training = 0;
+extern "C" void handle_signal(int) {
+  if (!is_training) std::_Exit(interrupted);
   stopped = 1;
 }
 
 // A run: the model, its trainer, and their files.
 class run {
  public:
-  run(settings const& s, std::unique_ptr<task> samples)
-      : settings_(s),
+  run(settings const& config, std::unique_ptr<task> samples)
+      : settings_(config),
         task_(std::move(samples)),
-        model_(s.make_model(task_->shape())),
-        trainer_(*model_, *task_, s.training),
-        log_(s.dry ? "" : s.run_log),
-        progress_(s.training.steps) {}
+        model_(config.make_model(task_->shape())),
+        trainer_(*model_, *task_, config.training),
+        log_(config.dry_run ? "" : config.run_log),
+        progress_(config.training.steps) {}
 
   void print_size() {
     std::printf(
@@ -62,7 +62,7 @@ class run {
                    .add("threads", static_cast<index_t>(settings_.training.threads))
                    .add("blas", gemm_name)
                    .add("step", trainer_.step()));
-    training = 1;
+    is_training = 1;
     double const before = trainer_.seconds();
     if (trainer_.step() == trainer_.steps()) test();  // the run ended before the test was logged
     score window;
@@ -79,7 +79,7 @@ class run {
       progress_.show(step, window.mean_loss(), window.accuracy(), steps / seconds,
                      static_cast<std::size_t>(memory_bytes()));
       if (step % settings_.log_every == 0 || at_end) {
-        log_.write(entry("train", window).add("steps_per_second", steps / seconds));
+        log_.write(make_entry("train", window).add("steps_per_second", steps / seconds));
         window = {}, window_start = trainer_.seconds();
       }
       if ((settings_.test_every > 0 && step % settings_.test_every == 0) || at_end) test();
@@ -97,14 +97,14 @@ class run {
                    .add("step", trainer_.step())
                    .add("seconds", trainer_.seconds())
                    .add("reason", reason));
-    return stopped ? interrupted : trainer_.step() < trainer_.steps() ? out_of_time : done;
+    return stopped ? interrupted : trainer_.step() < trainer_.steps() ? out_of_time : succeeded;
   }
 
  private:
   index_t memory_bytes() {
     return static_cast<index_t>(trainer_.step_bytes() + trainer_.parameter_bytes());
   }
-  log_entry entry(char const* event, score const& s) const {
+  log_entry make_entry(char const* event, score const& s) const {
     log_entry line(event);
     line.add("step", trainer_.step()).add("loss", s.mean_loss()).add("accuracy", s.accuracy());
     return line.add("seconds", trainer_.seconds());
@@ -112,7 +112,7 @@ class run {
   void test() {
     score const result = trainer_.test([] { return stopped == 0; });
     if (stopped) return;
-    log_.write(entry("test", result).add("samples", result.samples));
+    log_.write(make_entry("test", result).add("samples", result.samples));
     progress_.clear();
     std::printf("step %lld: test loss %.4f, accuracy %.2f %% of %lld\n",
                 static_cast<long long>(trainer_.step()), result.mean_loss(),
@@ -127,7 +127,7 @@ class run {
   void load() {
     run_state const saved =
         load_checkpoint(settings_.checkpoint, model_->params(), [&](metadata const& meta) {
-          return run_state_of(meta, settings_.identity(), trainer_.steps());
+          return parse_run_state(meta, settings_.identity(), trainer_.steps());
         });
     trainer_.resume(saved.step, saved.seconds);
   }
@@ -142,48 +142,48 @@ class run {
 
 // Prints the accuracies of ListOps's baseline classifiers as a line of JSON.
 int print_baselines(task const& samples) {
-  constexpr index_t learned = 20000;
+  constexpr index_t training_samples = 20000;
   log_entry line("baselines");
   for (baseline_classifier const& baseline : baseline_classifiers)
     line.add(baseline.name,
-             baseline_accuracy(samples, baseline, learned, samples.size(split::test)));
+             baseline_accuracy(samples, baseline, training_samples, samples.size(split::test)));
   std::fputs(line.text().c_str(), stdout);
-  return done;
+  return succeeded;
 }
 
-int run_command(CLI::App& app, int count, char** words) {
+int run_command(CLI::App& app, int argc, char** argv) {
   settings s(app);
   bool list = false, baselines = false;
   app.add_flag("--list", list, "print the names of all models and tasks");
   app.add_flag("--baselines,--readers", baselines,
                "print the accuracies of ListOps's baseline classifiers (--readers is deprecated)");
   task_maker make_task;
-  read_flags(app, count, words, [&] { make_task = add_task(app, baselines ? "listops" : s.task); });
+  read_flags(app, argc, argv, [&] { make_task = add_task(app, baselines ? "listops" : s.task); });
   if (list) {
     for (auto const& [name, entry] : all_models())
       std::printf("model %-26s %s\n", name.c_str(), entry.description.c_str());
     for (auto const& [name, description] : task_descriptions())
       std::printf("task  %-26s %s\n", name.c_str(), description.c_str());
-    return done;
+    return succeeded;
   }
   std::unique_ptr<task> samples = make_task();
   if (baselines) return print_baselines(*samples);
   run training_run(s, std::move(samples));
   training_run.print_size();
-  return s.dry ? done : training_run.train();
+  return s.dry_run ? succeeded : training_run.train();
 }
 
 }  // namespace
 
-int main(int count, char** words) {
-  std::signal(SIGINT, stop);
-  std::signal(SIGTERM, stop);
+int main(int argc, char** argv) {
+  std::signal(SIGINT, handle_signal);
+  std::signal(SIGTERM, handle_signal);
   CLI::App app("Trains a model on a task.", "slicesort_train");
   try {
-    return run_command(app, count, words);
+    return run_command(app, argc, argv);
   } catch (CLI::CallForHelp const&) {
     std::fputs(app.help().c_str(), stdout);
-    return done;
+    return succeeded;
   } catch (usage_error const& e) {
     std::fprintf(stderr, "slicesort_train: %s\n", e.what());
     return rejected;

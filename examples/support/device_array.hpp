@@ -42,11 +42,11 @@ class stream_bytes {
   }
 
  private:
-  struct in_order {
+  struct stream_deleter {
     cudaStream_t stream;
     void operator()(void* memory) const { cudaFreeAsync(memory, stream); }
   };
-  std::unique_ptr<unsigned char, in_order> memory_;
+  std::unique_ptr<unsigned char, stream_deleter> memory_;
   std::size_t size_ = 0;
 };
 // [/snippet scratch]

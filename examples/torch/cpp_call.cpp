@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the microseconds of slicing_sort's forward and backward on [1, 64, 64] floats and one
-// thread: the C++ baseline of the call overhead that speed.py measures.
+// Times slicing_sort on [1, 64, 64] floats with one thread and prints the microseconds of forward
+// and backward. speed.py compares its call overhead with these.
 #include <slicesort/slicing_sort.hpp>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace ss = slicesort;
 
 template <class F>
-double microseconds(F const& f) {
+double measure_microseconds(F const& f) {
   using clock = std::chrono::steady_clock;
   double best = 1e9;
   for (int repeat = 0; repeat < 20; ++repeat) {
@@ -34,10 +34,10 @@ int main() {
   ss::slicing_sort<> const op;
   ss::exec::host const exec;
   ss::scratch memory;
-  double const forward = microseconds([&] {
+  double const forward = measure_microseconds([&] {
     op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::view(perm, shape), memory);
   });
-  double const backward = microseconds([&] {
+  double const backward = measure_microseconds([&] {
     op.backward(exec, ss::view(y, shape), ss::view(perm, shape), ss::view(x, shape), memory);
   });
   std::printf("%.3f %.3f\n", forward, backward);

@@ -27,9 +27,9 @@ def work(rank):
     os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=os.environ.get("MASTER_PORT", "29511"))
     dist.init_process_group("gloo", rank=rank, world_size=PROCESSES)
     model, batch = model_and_batch()
-    whole = gradients(model_and_batch()[0], batch)
-    parts = gradients(DistributedDataParallel(model), batch.chunk(PROCESSES)[rank])
-    error = max((a - b).abs().max().item() for a, b in zip(parts, whole))
+    expected = gradients(model_and_batch()[0], batch)
+    actual = gradients(DistributedDataParallel(model), batch.chunk(PROCESSES)[rank])
+    error = max((a - b).abs().max().item() for a, b in zip(actual, expected))
     assert error < 1e-14, f"gradients differ by {error}"  # the batch is summed in a different order
     if rank == 0:
         print(f"two processes: the gradients of one, to {error:.1e}")

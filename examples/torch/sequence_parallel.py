@@ -12,7 +12,7 @@ from slicesort_torch.functional import merge_attention, softmax_attention, softm
 PROCESSES, BATCH, HEADS, ROWS, CHANNELS = 2, 2, 3, 64, 8
 
 
-def shared(tensor, owner):
+def broadcast(tensor, owner):
     """Returns the owner's tensor on every process."""
     tensor = tensor.contiguous() if dist.get_rank() == owner else torch.empty(tensor.shape, dtype=tensor.dtype)
     dist.broadcast(tensor, owner)
@@ -22,7 +22,8 @@ def shared(tensor, owner):
 class RingAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q, k, v):
-        parts = [softmax_attention_with_state(q, shared(k, owner), shared(v, owner)) for owner in range(PROCESSES)]
+        parts = [softmax_attention_with_state(q, broadcast(k, owner), broadcast(v, owner))
+                 for owner in range(PROCESSES)]
         y, state = merge_attention(*zip(*parts))
         ctx.save_for_backward(q, k, v, y, state)
         return y
@@ -34,7 +35,8 @@ class RingAttention(torch.autograd.Function):
         for owner in range(PROCESSES):
             # With the merged output and state, backward over some of the keys computes its share of the gradient.
             dq_part, dk, dv, _ = torch.ops.slicesort.softmax_attention_backward(
-                dy, q, shared(k, owner), shared(v, owner), None, y, state, "full", None, None, None, 0.0, 0, False)
+                dy, q, broadcast(k, owner), broadcast(v, owner), None, y, state, "full", None, None, None, 0.0, 0,
+                False)
             dq += dq_part
             for gradient in (dk, dv):
                 dist.reduce(gradient, owner)
@@ -49,11 +51,11 @@ def work(rank):
     torch.manual_seed(0)
     whole = [torch.randn(BATCH, HEADS, ROWS, CHANNELS, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     dy = torch.randn(BATCH, HEADS, ROWS, CHANNELS, dtype=torch.float64)
-    parts = [x.detach().chunk(PROCESSES, dim=2)[rank].contiguous().requires_grad_() for x in whole]
-    y, part = softmax_attention(*whole), RingAttention.apply(*parts)
+    local = [x.detach().chunk(PROCESSES, dim=2)[rank].contiguous().requires_grad_() for x in whole]
+    y, local_y = softmax_attention(*whole), RingAttention.apply(*local)
     y.backward(dy)
-    part.backward(dy.chunk(PROCESSES, dim=2)[rank].contiguous())
-    pairs = [(part, y), *((a.grad, b.grad) for a, b in zip(parts, whole))]
+    local_y.backward(dy.chunk(PROCESSES, dim=2)[rank].contiguous())
+    pairs = [(local_y, y), *((a.grad, b.grad) for a, b in zip(local, whole))]
     error = max((a - b.chunk(PROCESSES, dim=2)[rank]).abs().max().item() for a, b in pairs)
     assert error < 1e-13, f"results differ by {error}"
     if rank == 0:

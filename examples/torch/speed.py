@@ -16,7 +16,7 @@ from slicesort_torch import functional as F
 HERE = Path(__file__).parent
 
 
-def seconds(*calls, min_seconds=0.5):
+def measure_seconds(*calls, min_seconds=0.5):
     """Returns the median time of each call. The calls are interleaved, so that noise affects all of them."""
     for call in calls:
         call()
@@ -30,7 +30,7 @@ def seconds(*calls, min_seconds=0.5):
     return [statistics.median(samples) for samples in times]
 
 
-def step(call, tensors, dy):
+def make_step(call, tensors, dy):
     """Returns a function that runs forward and backward."""
     leaves = [x.detach().requires_grad_() for x in tensors]
     return lambda: torch.autograd.grad(call(*leaves), leaves, dy)
@@ -48,18 +48,18 @@ def cdil_by_roll(x, w):
     return x
 
 
-def row(name, ours, theirs, tensors, dtype, tolerance):
+def print_row(name, library_call, torch_call, tensors, dtype, tolerance):
     tensors = [x.to(dtype) for x in tensors]
-    y, expected = ours(*tensors), theirs(*tensors)
+    y, expected = library_call(*tensors), torch_call(*tensors)
     torch.testing.assert_close(y.float(), expected.float(), rtol=tolerance, atol=tolerance)
     dy = torch.randn_like(expected)
-    forward = seconds(lambda: ours(*tensors), lambda: theirs(*tensors))
-    with_backward = seconds(step(ours, tensors, dy), step(theirs, tensors, dy))
+    forward = measure_seconds(lambda: library_call(*tensors), lambda: torch_call(*tensors))
+    with_backward = measure_seconds(make_step(library_call, tensors, dy), make_step(torch_call, tensors, dy))
     cells = [f"{1e3 * a:.1f} | {1e3 * b:.1f} | {b / a:.1f}" for a, b in (forward, with_backward)]
     print(f"| {name} | {str(dtype)[6:]} | {torch.get_num_threads()} | {' | '.join(cells)} |", flush=True)
 
 
-def operators():
+def print_operators():
     print("| operator and shape | dtype | threads | forward: ours, ms | torch | torch : ours | with backward: ours, ms "
           "| torch | torch : ours |\n|" + "---|" * 9)
     for threads in (1, 2):
@@ -67,23 +67,23 @@ def operators():
         for dtype, tolerance in ((torch.float32, 1e-3), (torch.bfloat16, 0.2)):
             for length in (1024, 4096):
                 x = torch.randn(8, length, 256)
-                row(f"sort, values and indices, [8, {length}, 256]", lambda x: F.slicing_sort_with_permutation(x)[0],
+                print_row(f"sort, values and indices, [8, {length}, 256]", lambda x: F.slicing_sort_with_permutation(x)[0],
                     lambda x: torch.sort(x, dim=1)[0], [x], dtype, 0)
-                row(f"sort, as torch's stable one, [8, {length}, 256]",
+                print_row(f"sort, as torch's stable one, [8, {length}, 256]",
                     lambda x: F.slicing_sort_with_permutation(x)[0], lambda x: torch.sort(x, dim=1, stable=True)[0], [x],
                     dtype, 0)
         x, factors = torch.randn(8, 1024, 256), 10
-        row("CHORD, 10 factors, [8, 1024, 256]", F.sparse_mix, chord_by_roll,
+        print_row("CHORD, 10 factors, [8, 1024, 256]", F.sparse_mix, chord_by_roll,
             [x, torch.randn(factors, 8, 1024, factors + 1) / 10], torch.float32, 1e-3)
-        row("CDIL, 10 factors, [8, 1024, 256]", lambda x, w: F.sparse_mix(x, w, "cdil"), cdil_by_roll,
+        print_row("CDIL, 10 factors, [8, 1024, 256]", lambda x, w: F.sparse_mix(x, w, "cdil"), cdil_by_roll,
             [x, torch.randn(factors, 8, 1024, 3) / 10], torch.float32, 1e-3)
         q, k, v = (torch.randn(8, 4, 1024, 64) for _ in range(3))
         for dtype, tolerance in ((torch.float32, 1e-3), (torch.bfloat16, 2e-2)):
-            row("softmax attention, [8, 4, 1024, 64]", F.softmax_attention,
+            print_row("softmax attention, [8, 4, 1024, 64]", F.softmax_attention,
                 torch.nn.functional.scaled_dot_product_attention, [q, k, v], dtype, tolerance)
 
 
-def cpp_call():
+def measure_cpp_call():
     with tempfile.TemporaryDirectory() as folder:
         program = f"{folder}/cpp_call"
         subprocess.run(["g++", "-std=c++17", "-O2", f"-I{HERE}/../../include", str(HERE / "cpp_call.cpp"), "-o", program],
@@ -91,7 +91,7 @@ def cpp_call():
         return map(float, subprocess.run([program], capture_output=True, encoding="utf-8", check=True).stdout.split())
 
 
-def microseconds(call, repeats=20, calls=500):
+def measure_microseconds(call, repeats=20, calls=500):
     def mean_time():
         start_time = time.perf_counter()
         for _ in range(calls):
@@ -101,9 +101,9 @@ def microseconds(call, repeats=20, calls=500):
     return 1e6 * min(mean_time() for _ in range(repeats))
 
 
-def overhead():
+def print_overhead():
     torch.set_num_threads(1)
-    forward, backward = cpp_call()
+    forward, backward = measure_cpp_call()
     x, dy = torch.randn(1, 64, 64), torch.randn(1, 64, 64)
     leaf = x.clone().requires_grad_()
     rows = (("forward, no gradient", forward, lambda: F.slicing_sort(x), lambda: torch.sort(x, dim=1)),
@@ -111,13 +111,13 @@ def overhead():
             ("forward and backward", forward + backward, lambda: torch.autograd.grad(F.slicing_sort(leaf), leaf, dy),
              lambda: torch.autograd.grad(torch.sort(leaf, dim=1)[0], leaf, dy)))
     print("\n| sort of [1, 64, 64], one thread | in C++, us | from torch, us | more by | torch.sort, us |\n" + "|---" * 5 + "|")
-    for name, cpp, ours, theirs in rows:
-        us = microseconds(ours)
-        print(f"| {name} | {cpp:.1f} | {us:.1f} | {us - cpp:.1f} | {f'{microseconds(theirs):.1f}' if theirs else ''} |")
+    for name, cpp, library_call, torch_call in rows:
+        us = measure_microseconds(library_call)
+        print(f"| {name} | {cpp:.1f} | {us:.1f} | {us - cpp:.1f} | {f'{measure_microseconds(torch_call):.1f}' if torch_call else ''} |")
 
 
 if __name__ == "__main__":
     argparse.ArgumentParser(description=__doc__).parse_args()
     print(f"torch {torch.__version__}, {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}\n")
-    operators()
-    overhead()
+    print_operators()
+    print_overhead()

@@ -13,9 +13,9 @@ class Case(NamedTuple):
     reference: Callable[..., Any]
     shapes: tuple[tuple[int, ...], ...]
     axes: tuple[int | None, ...] = (0,)  # batch axis of each array
-    moves: bool = False  # only moves values, so results are exact
-    halves: bool = True  # takes 16-bit types
-    accumulators: tuple[int, ...] = ()  # indices of the arrays of the accumulator's type
+    only_moves_values: bool = False  # results are exact
+    supports_16_bit: bool = True
+    accumulators: tuple[int, ...] = ()  # indices of the arrays with the accumulator's type
 
     def arrays(self, dtype: str, seed: int = 0) -> list[Any]:
         wider = "float64" if dtype == "float64" else "float32"
@@ -40,30 +40,30 @@ def half_half(x: Any) -> Any:
 
 
 CASES = [
-    Case("slicing_sort", sj.slicing_sort, partial(jnp.sort, axis=1), X, moves=True),
+    Case("slicing_sort", sj.slicing_sort, partial(jnp.sort, axis=1), X, only_moves_values=True),
     Case("slicing_sort descending", partial(sj.slicing_sort, order="descending"), lambda x: -jnp.sort(-x, axis=1), X,
-         moves=True),
+         only_moves_values=True),
     Case("slicing_sort half_half", partial(sj.slicing_sort, order="half_half{1}"), half_half, ((3, 12, 6),),
-         moves=True),
-    Case("sort", lambda x: sj.sort(x)[0], partial(jnp.sort, axis=1), X, moves=True),
+         only_moves_values=True),
+    Case("sort", lambda x: sj.sort(x)[0], partial(jnp.sort, axis=1), X, only_moves_values=True),
     Case("permute", lambda x: sj.permute(x, sj.sort(-x)[1]),
-         lambda x: jnp.take_along_axis(x, jnp.argsort(-x, axis=1), axis=1), X, moves=True),
+         lambda x: jnp.take_along_axis(x, jnp.argsort(-x, axis=1), axis=1), X, only_moves_values=True),
     Case("multi_permutation", sj.multi_permutation, reference.multi_permutation, (*X, (3,)), (0, None),
          accumulators=(1,)),
     Case("short_convolution", sj.short_convolution, reference.short_convolution, (*X, (5, 4)), (0, None)),
     Case("short_convolution centered", partial(sj.short_convolution, shift=1),
          partial(reference.short_convolution, shift=1), (*X, (1, 3)), (0, None)),
-    Case("max_exchange", sj.max_exchange, reference.max_exchange, X, moves=True),
-    Case("shuffle", partial(sj.shuffle, seed=7), partial(shuffled, form="shared_by_channels"), X, moves=True),
+    Case("max_exchange", sj.max_exchange, reference.max_exchange, X, only_moves_values=True),
+    Case("shuffle", partial(sj.shuffle, seed=7), partial(shuffled, form="shared_by_channels"), X, only_moves_values=True),
     Case("shuffle per_channel", partial(sj.shuffle, seed=7, form="per_channel"),
-         partial(shuffled, form="per_channel"), X, moves=True),
-    Case("csp", sj.csp, reference.csp, X, moves=True),
-    Case("csp of 5 rows", partial(sj.csp, groups="group_size{5}"), partial(reference.csp, rows=5), X, moves=True),
+         partial(shuffled, form="per_channel"), X, only_moves_values=True),
+    Case("csp", sj.csp, reference.csp, X, only_moves_values=True),
+    Case("csp of 5 rows", partial(sj.csp, groups="group_size{5}"), partial(reference.csp, rows=5), X, only_moves_values=True),
     Case("csp ascending", partial(sj.csp, groups="group_size{4}", alignment="ascending"),
-         partial(reference.csp_ascending, rows=4), X, moves=True),
-    Case("csp of one row", partial(sj.csp, groups="group_size{1}"), partial(reference.csp, rows=1), X, moves=True),
+         partial(reference.csp_ascending, rows=4), X, only_moves_values=True),
+    Case("csp of one row", partial(sj.csp, groups="group_size{1}"), partial(reference.csp, rows=1), X, only_moves_values=True),
     Case("sinkhorn_csp", partial(sj.sinkhorn_csp, tau=0.7, iterations=4, groups="group_size{5}"),
-         partial(reference.sinkhorn_csp, tau=0.7, rows=5, iterations=4), X, halves=False),
+         partial(reference.sinkhorn_csp, tau=0.7, rows=5, iterations=4), X, supports_16_bit=False),
     Case("sparse_mix", sj.sparse_mix, reference.sparse_mix, (*X, (4, 3, 12, 5)), (0, 1)),
     Case("sparse_mix initial", partial(sj.sparse_mix, residual="initial", checkpoint_every=2),
          partial(reference.sparse_mix, residual="initial"), (*X, (4, 3, 12, 5)), (0, 1)),

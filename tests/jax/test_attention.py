@@ -5,28 +5,28 @@ from functools import partial
 from typing import Any
 
 import reference
-from common import Tested, jax, jnp, np, random, sj, wide
+from common import JaxTestCase, jax, jnp, np, random, sj, with_x64
 
 
 def inputs(keys: int = 7, dtype: str = "float32") -> list[Any]:
     return [random(0, (2, 3, 9, 4), dtype), random(1, (2, 3, keys, 4), dtype), random(2, (2, 3, keys, 5), dtype)]
 
 
-class Merge(Tested):
+class Merge(JaxTestCase):
     def test_parts_become_the_whole(self) -> None:
         for dtype in ("float32", "float64", "bfloat16"):
-            with self.subTest(dtype), wide(dtype):
+            with self.subTest(dtype), with_x64(dtype):
                 q, k, v = inputs(dtype=dtype)
                 cuts = [(0, 3), (3, 4), (4, 7)]
                 parts = [sj.softmax_attention_with_state(q, k[:, :, a:b], v[:, :, a:b]) for a, b in cuts]
                 y, state = sj.merge_attention(*zip(*parts))
                 whole, whole_state = sj.softmax_attention_with_state(q, k, v)
                 self.assertEqual(str(state.dtype), "float64" if dtype == "float64" else "float32")
-                self.close(y, whole, dtype)
-                self.close(state, whole_state, dtype)
+                self.assert_close(y, whole, dtype)
+                self.assert_close(state, whole_state, dtype)
 
     def test_gradients(self) -> None:
-        with wide():
+        with with_x64():
             q, k, v = inputs(dtype="float64")
             dy = random(3, (2, 3, 9, 5), "float64")
             cuts = [(0, 3), (3, 7)]
@@ -35,46 +35,46 @@ class Merge(Tested):
             back = [sj.softmax_attention_backward(dy, q, k[:, :, a:b], v[:, :, a:b], y, state) for a, b in cuts]
             self.assertTrue(all(dbias is None for *_, dbias in back))
             dq, dk, dv = jax.vjp(reference.softmax_attention, q, k, v)[1](dy)
-            self.close(sum(b[0] for b in back), dq, "float64")
-            self.close(jnp.concatenate([b[1] for b in back], 2), dk, "float64")
-            self.close(jnp.concatenate([b[2] for b in back], 2), dv, "float64")
+            self.assert_close(sum(b[0] for b in back), dq, "float64")
+            self.assert_close(jnp.concatenate([b[1] for b in back], 2), dk, "float64")
+            self.assert_close(jnp.concatenate([b[2] for b in back], 2), dv, "float64")
 
     def test_a_state_is_a_constant(self) -> None:
         def loss(q: Any, k: Any, v: Any) -> Any:
             y, state = sj.softmax_attention_with_state(q, k, v)
             return (y**2).sum() + state.sum()
         gradient = jax.grad(loss)(*inputs())
-        self.same(gradient, jax.grad(lambda *a: (sj.softmax_attention(*a)**2).sum())(*inputs()))
+        self.assert_same_bits(gradient, jax.grad(lambda *a: (sj.softmax_attention(*a)**2).sum())(*inputs()))
 
     def test_vmap(self) -> None:
         parts = [sj.softmax_attention_with_state(*inputs(keys)) for keys in (3, 4)]
         mapped = jax.vmap(sj.merge_attention)([jnp.stack([y, 2 * y]) for y, _ in parts],
                                               [jnp.stack([s, s]) for _, s in parts])
         y, state = sj.merge_attention(*zip(*parts))
-        self.same(mapped[0], jnp.stack([y, 2 * y]))
-        self.same(mapped[1], jnp.stack([state, state]))
+        self.assert_same_bits(mapped[0], jnp.stack([y, 2 * y]))
+        self.assert_same_bits(mapped[1], jnp.stack([state, state]))
 
-    def test_refused(self) -> None:
+    def test_errors(self) -> None:
         y, state = sj.softmax_attention_with_state(*inputs())
-        self.refused("as many states as ys", lambda: sj.merge_attention([y], []))
-        self.refused("merge_attention.forward", lambda: sj.merge_attention([y, y[:1]], [state, state]))
+        self.assert_error("as many states as ys", lambda: sj.merge_attention([y], []))
+        self.assert_error("merge_attention.forward", lambda: sj.merge_attention([y, y[:1]], [state, state]))
         with self.assertRaisesRegex(NotImplementedError, "call softmax_attention_backward for every part"):
             jax.grad(lambda a: sj.merge_attention([a], [state])[0].sum())(y)
 
 
-class Softmax(Tested):
+class Softmax(JaxTestCase):
     def test_dropout(self) -> None:
         q, k, v = inputs()
         drop = jax.jit(lambda seed, v: sj.softmax_attention(q, k, v, dropout=0.5, seed=seed))
         ones = jnp.ones_like(v)
-        self.same(drop(3, v), sj.softmax_attention(q, k, v, dropout=0.5, seed=3))
+        self.assert_same_bits(drop(3, v), sj.softmax_attention(q, k, v, dropout=0.5, seed=3))
         self.assertFalse(np.array_equal(drop(3, v), drop(4, v)))
         self.assertEqual(drop._cache_size(), 1)  # a new seed compiles nothing
         mean = np.mean([drop(seed, ones) for seed in range(300)])
         self.assertAlmostEqual(mean, 1, delta=0.02)  # 300 * 54 sums, deviation of each below 0.8
         # y is linear in v, so the gradient uses the same kept weights.
         y, back = jax.vjp(partial(drop, 3), v)
-        self.close((back(y)[0] * v).sum(), (y * y).sum())
+        self.assert_close((back(y)[0] * v).sum(), (y * y).sum())
 
     def test_vmap_of_dropout_is_the_loop(self) -> None:
         """The kept weights depend on the sample index, which folding into the batch would change."""
@@ -89,10 +89,10 @@ class Softmax(Tested):
             expected = [f(*(a[i] for a in arrays)) for i in range(3)]
             for g in (jax.vmap(f), jax.jit(jax.vmap(f))):
                 for result, slices in zip(g(*arrays), zip(*expected)):
-                    self.same(result, jnp.stack(slices))
+                    self.assert_same_bits(result, jnp.stack(slices))
             first = jax.vmap(f, in_axes=(0, None, None))(arrays[0], *(a[0] for a in arrays[1:]))
             for result, last in zip(first, f(arrays[0][2], *(a[0] for a in arrays[1:]))):
-                self.same(result[2], last)
+                self.assert_same_bits(result[2], last)
 
     def test_a_seed_is_required(self) -> None:
         with self.assertRaisesRegex(ValueError, "seed is None, must be given beside dropout"):
@@ -102,61 +102,61 @@ class Softmax(Tested):
     def test_seeds(self) -> None:
         attend = partial(sj.softmax_attention, *inputs(), dropout=0.5)
         key = jax.random.key(9)
-        self.same(attend(seed=9), attend(seed=np.array([9, 0], np.uint32)))
-        self.same(attend(seed=9), attend(seed=jnp.int32(9)))
-        self.same(attend(seed=-1), attend(seed=jnp.int32(-1)))
-        self.same(attend(seed=2**64 - 1), attend(seed=-1))
-        with wide():
-            self.same(attend(seed=2**40 + 5), attend(seed=jnp.int64(2**40 + 5)))
+        self.assert_same_bits(attend(seed=9), attend(seed=np.array([9, 0], np.uint32)))
+        self.assert_same_bits(attend(seed=9), attend(seed=jnp.int32(9)))
+        self.assert_same_bits(attend(seed=-1), attend(seed=jnp.int32(-1)))
+        self.assert_same_bits(attend(seed=2**64 - 1), attend(seed=-1))
+        with with_x64():
+            self.assert_same_bits(attend(seed=2**40 + 5), attend(seed=jnp.int64(2**40 + 5)))
         attend(seed=jax.random.key_data(key))
-        self.refused("seed must be an integer", lambda: attend(seed=0.5))
+        self.assert_error("seed must be an integer", lambda: attend(seed=0.5))
         seeds = jnp.arange(3)
-        self.same(jax.vmap(lambda s: attend(seed=s))(seeds), jnp.stack([attend(seed=int(s)) for s in seeds]))
+        self.assert_same_bits(jax.vmap(lambda s: attend(seed=s))(seeds), jnp.stack([attend(seed=int(s)) for s in seeds]))
 
     def test_scale_and_mask(self) -> None:
         q, k, v = inputs()
-        self.same(sj.softmax_attention(q, k, v, scale=0.5), sj.softmax_attention(q, k, v))
-        self.close(sj.softmax_attention(q, k, v, scale=1), reference.softmax_attention(2 * q, k, v))
+        self.assert_same_bits(sj.softmax_attention(q, k, v, scale=0.5), sj.softmax_attention(q, k, v))
+        self.assert_close(sj.softmax_attention(q, k, v, scale=1), reference.softmax_attention(2 * q, k, v))
         window = np.abs(np.arange(9)[:, None] - np.arange(7)) <= 2
-        self.close(sj.softmax_attention(q, k, v, mask="window{2, 2}"),
+        self.assert_close(sj.softmax_attention(q, k, v, mask="window{2, 2}"),
                    reference.softmax_attention(q, k, v, np.where(window, 0, -np.inf)))
 
     def test_bias_by_distance(self) -> None:
         q, k, v = inputs()
         bias = random(5, (1, 3, 1, 15))
         rows = np.arange(7) - np.arange(9)[:, None] + 8  # key - query + queries - 1
-        self.close(sj.softmax_attention(q, k, v, bias), reference.softmax_attention(q, k, v, bias[:, :, 0][:, :, rows]))
+        self.assert_close(sj.softmax_attention(q, k, v, bias), reference.softmax_attention(q, k, v, bias[:, :, 0][:, :, rows]))
         for a, b in zip(jax.grad(lambda *a: (sj.softmax_attention(*a)**2).sum(), (0, 3))(q, k, v, bias),
                         jax.grad(lambda q, k, v, b: (reference.softmax_attention(q, k, v, b[:, :, 0][:, :, rows])**2)
                                  .sum(), (0, 3))(q, k, v, bias)):
-            self.close(a, b)
+            self.assert_close(a, b)
 
-    def test_refused(self) -> None:
+    def test_errors(self) -> None:
         q, k, v = inputs()
-        self.refused("dropout", lambda: sj.softmax_attention(q, k, v, dropout=1.5, seed=1))
-        self.refused('mask "banded" is none of full, causal', lambda: sj.softmax_attention(q, k, v, mask="banded"))
+        self.assert_error("dropout", lambda: sj.softmax_attention(q, k, v, dropout=1.5, seed=1))
+        self.assert_error('mask "banded" is none of full, causal', lambda: sj.softmax_attention(q, k, v, mask="banded"))
         with self.assertRaisesRegex(TypeError, "^mask is a .*, must be text or a number"):
             sj.softmax_attention(q, k, v, mask=jnp.ones((9, 7), bool))
-        self.refused("softmax_attention.forward: .*k", lambda: sj.softmax_attention(q, k[:1], v))
+        self.assert_error("softmax_attention.forward: .*k", lambda: sj.softmax_attention(q, k[:1], v))
 
 
-class Linear(Tested):
+class Linear(JaxTestCase):
     def test_features(self) -> None:
         q, k, v = inputs()
         y = sj.linear_attention(q, k, v, feature="relu{0.001}", divisor="sum_plus{0}")
         weights = jnp.einsum("bhic,bhjc->bhij", *(jax.nn.relu(a) + 1e-3 for a in (q, k)))
-        self.close(y, jnp.einsum("bhij,bhjd->bhid", weights / weights.sum(3, keepdims=True), v))
+        self.assert_close(y, jnp.einsum("bhij,bhjd->bhid", weights / weights.sum(3, keepdims=True), v))
 
     def test_both_is_a_deprecated_name_of_noncausal(self) -> None:
         with self.assertWarnsRegex(DeprecationWarning, '"both" is deprecated: use "noncausal"'):
             y = sj.linear_attention(*inputs(), direction="both")
-        self.same(y, sj.linear_attention(*inputs(), direction="noncausal"))
+        self.assert_same_bits(y, sj.linear_attention(*inputs(), direction="noncausal"))
 
-    def test_refused(self) -> None:
+    def test_errors(self) -> None:
         q, k, v = inputs()
-        self.refused("linear_attention.*: w is left out, must be the feature map.s matrix",
+        self.assert_error("linear_attention.*: w is left out, must be the feature map.s matrix",
                      lambda: sj.linear_attention(q, k, v, feature="random_exp"))
-        self.refused("direction", lambda: sj.linear_attention(q, k, v, direction="back"))
+        self.assert_error("direction", lambda: sj.linear_attention(q, k, v, direction="back"))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import unittest
 from typing import Any
 
 from cases import CASES, Case
-from common import Tested, jax, jnp, sj, wide
+from common import JaxTestCase, jax, jnp, sj, with_x64
 from jax.test_util import check_grads
 
 
@@ -33,7 +33,7 @@ def for_every_case(test: Any) -> Any:
     return run
 
 
-class EveryHandler(Tested):
+class EveryHandler(JaxTestCase):
     def test_none_is_forgotten(self) -> None:
         """Every registered handler is called by a case or its gradient, so that the tests below cover it. merge_attention,
         which has no gradient, is tested in test_attention."""
@@ -51,38 +51,38 @@ class EveryHandler(Tested):
         self.assertEqual(sorted(named | elsewhere), sorted(sj.__all__))
 
 
-class EveryOperator(Tested):
+class EveryOperator(JaxTestCase):
     @for_every_case
     def test_values(self, case: Case) -> None:
-        for dtype in ("float32", "float64", *(("float16", "bfloat16") if case.halves else ())):
-            with self.subTest(dtype=dtype), wide(dtype):
+        for dtype in ("float32", "float64", *(("float16", "bfloat16") if case.supports_16_bit else ())):
+            with self.subTest(dtype=dtype), with_x64(dtype):
                 arrays = case.arrays(dtype)
                 y = case.call(*arrays)
                 self.assertEqual(str(y.dtype), dtype)
-                if case.moves:
-                    self.same(y, case.reference(*arrays))
+                if case.only_moves_values:
+                    self.assert_same_bits(y, case.reference(*arrays))
                 elif y.dtype.itemsize > 2:
-                    self.close(y, case.reference(*arrays), dtype)
+                    self.assert_close(y, case.reference(*arrays), dtype)
                 else:
-                    self.near(y, case.reference(*(a.astype("float32") for a in arrays)), dtype)
+                    self.assert_near(y, case.reference(*(a.astype("float32") for a in arrays)), dtype)
 
     @for_every_case
     def test_gradients(self, case: Case) -> None:
-        with wide():
+        with with_x64():
             arrays, arguments = case.arrays("float64"), tuple(range(len(case.shapes)))
             actual = jax.grad(weighted(case.call), arguments)(*arrays)
             for a, b in zip(actual, jax.grad(weighted(case.reference), arguments)(*arrays)):
-                self.close(a, b, "float64")
+                self.assert_close(a, b, "float64")
 
     @for_every_case
-    def test_gradients_are_difference_quotients(self, case: Case) -> None:
-        with wide():
+    def test_gradients_equal_finite_differences(self, case: Case) -> None:
+        with with_x64():
             # Steps are far smaller than the distances between values, so no order changes.
             check_grads(case.call, case.arrays("float64"), order=1, modes=["rev"], eps=1e-5, atol=1e-6, rtol=1e-6)
 
     @for_every_case
     def test_gradients_of_16_bit_types(self, case: Case) -> None:
-        for dtype in ("float16", "bfloat16") if case.halves else ():
+        for dtype in ("float16", "bfloat16") if case.supports_16_bit else ():
             with self.subTest(dtype=dtype):
                 arrays, arguments = case.arrays(dtype), tuple(range(len(case.shapes)))
                 y = case.call(*arrays)
@@ -92,28 +92,28 @@ class EveryOperator(Tested):
                 reference = jax.vjp(case.reference, *wider)[1](dy.astype("float32"))
                 for array, a, b in zip(arrays, actual, reference):
                     self.assertEqual(a.dtype, array.dtype)
-                    self.near(a, b, dtype)
+                    self.assert_near(a, b, dtype)
 
     @for_every_case
     def test_jit(self, case: Case) -> None:
         arrays = case.arrays("float32")
         f = jax.jit(lambda *inputs: case.call(*inputs))
-        self.same(f(*arrays), case.call(*arrays))
+        self.assert_same_bits(f(*arrays), case.call(*arrays))
         f(*case.arrays("float32", seed=1))
         self.assertEqual(f._cache_size(), 1)
         gradient = jax.jit(jax.grad(weighted(case.call)))
-        self.same(gradient(*arrays), jax.grad(weighted(case.call))(*arrays))
+        self.assert_same_bits(gradient(*arrays), jax.grad(weighted(case.call))(*arrays))
 
     @for_every_case
     def test_vmap(self, case: Case) -> None:
         arrays = stacked(case, "float32")
-        one_by_one = [case.call(*(a[i] for a in arrays)) for i in range(3)]
-        self.same(jax.vmap(case.call)(*arrays), jnp.stack(one_by_one))
-        self.same(jax.jit(jax.vmap(case.call))(*arrays), jnp.stack(one_by_one))
+        slice_results = [case.call(*(a[i] for a in arrays)) for i in range(3)]
+        self.assert_same_bits(jax.vmap(case.call)(*arrays), jnp.stack(slice_results))
+        self.assert_same_bits(jax.jit(jax.vmap(case.call))(*arrays), jnp.stack(slice_results))
         last = jax.vmap(case.call, in_axes=-1, out_axes=1)(*(jnp.moveaxis(a, 0, -1) for a in arrays))
-        self.same(last, jnp.stack(one_by_one, axis=1))
+        self.assert_same_bits(last, jnp.stack(slice_results, axis=1))
         twice = jax.vmap(jax.vmap(case.call))(*(jnp.stack([a, a]) for a in arrays))
-        self.same(twice[1], jnp.stack(one_by_one))
+        self.assert_same_bits(twice[1], jnp.stack(slice_results))
 
     @for_every_case
     def test_vmap_of_some(self, case: Case) -> None:
@@ -124,25 +124,25 @@ class EveryOperator(Tested):
             y = jax.vmap(case.call, in_axes=axes)(*arrays)
             for i in range(3):
                 slices = [a[i] if n == mapped else a for n, a in enumerate(arrays)]
-                self.same(y[i], case.call(*slices))
+                self.assert_same_bits(y[i], case.call(*slices))
 
     @for_every_case
     def test_vmap_of_grad_and_grad_of_vmap(self, case: Case) -> None:
         arrays, arguments = stacked(case, "float32"), tuple(range(len(case.shapes)))
         gradient = jax.grad(weighted(case.call), arguments)
-        one_by_one = [gradient(*(a[i] for a in arrays)) for i in range(3)]
-        expected = [jnp.stack(slices) for slices in zip(*one_by_one)]
+        slice_results = [gradient(*(a[i] for a in arrays)) for i in range(3)]
+        expected = [jnp.stack(slices) for slices in zip(*slice_results)]
         for f in (jax.vmap(gradient), jax.jit(jax.vmap(gradient)),
                   jax.grad(lambda *a: jax.vmap(weighted(case.call))(*a).sum(), arguments)):
             for a, b in zip(f(*arrays), expected):
-                self.same(a, b)
+                self.assert_same_bits(a, b)
         # The gradient of an array that is not mapped is the sum over the slices.
         first = jax.grad(lambda x, *rest: jax.vmap(weighted(case.call), in_axes=(0, *[None] * len(rest)))(
             x, *rest).sum(), arguments)(arrays[0], *(a[0] for a in arrays[1:]))
         parts = [gradient(arrays[0][i], *(a[0] for a in arrays[1:])) for i in range(3)]
-        self.same(first[0], jnp.stack([p[0] for p in parts]))
+        self.assert_same_bits(first[0], jnp.stack([p[0] for p in parts]))
         for n in arguments[1:]:
-            self.close(first[n], sum(p[n] for p in parts))
+            self.assert_close(first[n], sum(p[n] for p in parts))
 
     @for_every_case
     def test_gradients_of_others_do_not_change_a_gradient(self, case: Case) -> None:
@@ -151,12 +151,12 @@ class EveryOperator(Tested):
         expected = jax.grad(weighted(case.call), arguments)(*arrays)
         jax.make_jaxpr(jax.value_and_grad(weighted(case.call), arguments))(*arrays)
         for argument in reversed(arguments):
-            self.same(jax.jit(jax.grad(weighted(case.call), argument))(*arrays), expected[argument])
+            self.assert_same_bits(jax.jit(jax.grad(weighted(case.call), argument))(*arrays), expected[argument])
         mapped = [a[None] for a in arrays]
         for f in (jax.vmap(jax.grad(weighted(case.call), arguments)),
                   jax.grad(lambda *a: jax.vmap(weighted(case.call))(*a).sum(), arguments)):
             for a, b in zip(f(*mapped), expected):
-                self.same(a[0], b)
+                self.assert_same_bits(a[0], b)
 
     @for_every_case
     def test_empty(self, case: Case) -> None:
@@ -174,14 +174,14 @@ class EveryOperator(Tested):
             self.assertEqual([g.shape for g in gradients], shapes)
 
     @for_every_case
-    def test_refused(self, case: Case) -> None:
+    def test_errors(self, case: Case) -> None:
         arrays = case.arrays("float32")
-        self.refused("must be .*, has 5 axes", lambda: case.call(jnp.zeros((1, 2, 3, 4, 5)), *arrays[1:]))
-        self.refused("must be .*, has 1 axis", lambda: case.call(jnp.zeros(4), *arrays[1:]))
-        numbers = [a.astype(jnp.int32) for a in arrays]
-        self.refused("the dtype must be float32", lambda: case.call(*numbers))
-        if not case.halves:
-            self.refused("the dtype must be float32 or float64", lambda: case.call(arrays[0].astype(jnp.bfloat16)))
+        self.assert_error("must be .*, has 5 axes", lambda: case.call(jnp.zeros((1, 2, 3, 4, 5)), *arrays[1:]))
+        self.assert_error("must be .*, has 1 axis", lambda: case.call(jnp.zeros(4), *arrays[1:]))
+        integers = [a.astype(jnp.int32) for a in arrays]
+        self.assert_error("the dtype must be float32", lambda: case.call(*integers))
+        if not case.supports_16_bit:
+            self.assert_error("the dtype must be float32 or float64", lambda: case.call(arrays[0].astype(jnp.bfloat16)))
 
 
 if __name__ == "__main__":

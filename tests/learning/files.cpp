@@ -37,21 +37,21 @@ struct stored_sample {
   std::vector<std::int32_t> tokens;
   sample data;
 };
-stored_sample read(task const& task, split subset, index_t number) {
+stored_sample read_sample(task const& task, split subset, index_t index) {
   stored_sample s;
   s.tokens.assign(static_cast<std::size_t>(task.shape().length), -1);
   s.data.tokens = s.tokens.data();
-  task.write(subset, number, s.data);
+  task.write(subset, index, s.data);
   return s;
 }
 std::vector<std::int32_t> bytes_as_tokens(std::string const& text, std::size_t length) {
   std::vector<std::int32_t> tokens;
-  for (char const c : text) tokens.push_back(static_cast<unsigned char>(c) + 1);
+  for (char const character : text) tokens.push_back(static_cast<unsigned char>(character) + 1);
   tokens.resize(length, 0);
   return tokens;
 }
 template <class Make>
-std::string complaint(Make const& make) {
+std::string error_of(Make const& make) {
   try {
     make();
   } catch (task_error const& e) {
@@ -59,7 +59,7 @@ std::string complaint(Make const& make) {
   }
   return "none";
 }
-bool has(std::string const& message, char const* part) {
+bool contains(std::string const& message, char const* part) {
   CAPTURE(message);
   return message.find(part) != std::string::npos;
 }
@@ -67,112 +67,117 @@ bool has(std::string const& message, char const* part) {
 }  // namespace
 
 TEST_CASE("ListOps: parentheses are dropped, symbols are those of the generator") {
-  folder const f;
-  f.write("basic_train.tsv",
-          "Source\tTarget\n( ( ( ( [MAX 7 ) 0 ) ( ( ( [MIN 3 ) 4 ) ] ) ) ] )\t7\r\n5\t5\n");
-  f.write("basic_test.tsv", "Source\tTarget\n( ( ( [SM 9 ) 9 ) ] )\t8");
-  listops_tsv const task(f.path, 12);
+  folder const directory;
+  directory.write("basic_train.tsv",
+                  "Source\tTarget\n( ( ( ( [MAX 7 ) 0 ) ( ( ( [MIN 3 ) 4 ) ] ) ) ] )\t7\r\n5\t5\n");
+  directory.write("basic_test.tsv", "Source\tTarget\n( ( ( [SM 9 ) 9 ) ] )\t8");
+  listops_tsv const task(directory.path, 12);
   CHECK(task.size(split::training) == 2);
   CHECK(task.size(split::test) == 1);
-  stored_sample s = read(task, split::training, 0);
+  stored_sample s = read_sample(task, split::training, 0);
   CHECK(listops_text(s.data) == "[MAX 7 0 [MIN 3 4 ] ]");
   CHECK(s.data.label == 7);
   CHECK(s.data.length == 8);
   CHECK(s.tokens[8] == 0);
-  CHECK(read(task, split::training, 1).data.length == 1);
-  s = read(task, split::test, 0);
+  CHECK(read_sample(task, split::training, 1).data.length == 1);
+  s = read_sample(task, split::test, 0);
   CHECK(s.data.label == 8);
   CHECK(listops_text(s.data) == "[SM 9 9 ]");
-  listops_tsv const cut(f.path, 3);
-  CHECK(read(cut, split::training, 0).data.length == 3);
+  listops_tsv const cut(directory.path, 3);
+  CHECK(read_sample(cut, split::training, 0).data.length == 3);
 
-  auto const read = [&] { listops_tsv const again(f.path); };
-  f.write("basic_test.tsv", "Source\tTarget\n[SM 9 9 ]\t8\n[SM 9\n");
-  CHECK(has(complaint(read), "basic_test.tsv, line 3: must be a list, a tab and its value"));
-  f.write("basic_test.tsv", "Source\tTarget\n[SM 9 9 ]\t18\n");
-  CHECK(has(complaint(read), "line 2: the value must be a digit"));
-  f.write("basic_test.tsv", "Source\tTarget\n[SUM 9 9 ]\t8\n");
-  CHECK(has(complaint(read), "line 2: unknown symbol [SUM"));
-  f.write("basic_test.tsv", "Source\tTarget\n( )\t8\n");
-  CHECK(has(complaint(read), "line 2: the list must not be empty"));
+  auto const read_sample = [&] { listops_tsv const again(directory.path); };
+  directory.write("basic_test.tsv", "Source\tTarget\n[SM 9 9 ]\t8\n[SM 9\n");
+  CHECK(contains(error_of(read_sample),
+                 "basic_test.tsv, line 3: must be a list, a tab and its value"));
+  directory.write("basic_test.tsv", "Source\tTarget\n[SM 9 9 ]\t18\n");
+  CHECK(contains(error_of(read_sample), "line 2: the value must be a digit"));
+  directory.write("basic_test.tsv", "Source\tTarget\n[SUM 9 9 ]\t8\n");
+  CHECK(contains(error_of(read_sample), "line 2: unknown symbol [SUM"));
+  directory.write("basic_test.tsv", "Source\tTarget\n( )\t8\n");
+  CHECK(contains(error_of(read_sample), "line 2: the list must not be empty"));
 }
 TEST_CASE("ListOps: a header, line ends and blank lines") {
-  folder const f;
+  folder const directory;
   std::string const header = "Source\tTarget\n", sample = "[MAX 4 7 ]\t7\n";
   for (std::string const name : {"basic_train.tsv", "basic_test.tsv"}) {
-    f.write("basic_train.tsv", header + sample), f.write("basic_test.tsv", header + sample);
-    auto const read = [&](std::string const& text) {
-      f.write(name, text);
-      return complaint([&] {
-        listops_tsv const task(f.path);
+    directory.write("basic_train.tsv", header + sample),
+        directory.write("basic_test.tsv", header + sample);
+    auto const read_sample = [&](std::string const& text) {
+      directory.write(name, text);
+      return error_of([&] {
+        listops_tsv const task(directory.path);
         CHECK(task.size(split::training) == 1);
         CHECK(task.size(split::test) == 1);
       });
     };
-    CHECK(read(header + sample) == "none");
-    CHECK(read("\xef\xbb\xbf" + header + sample) == "none");  // a byte order mark
-    CHECK(read(header + sample + "\n") == "none");
-    CHECK(read(header + sample + "\r\n") == "none");
-    CHECK(has(read(header + sample + "\n\n"), "line 3: must be a list, a tab and its value"));
-    CHECK(has(read(header + "\n" + sample), "line 2: must be a list, a tab and its value"));
+    CHECK(read_sample(header + sample) == "none");
+    CHECK(read_sample("\xef\xbb\xbf" + header + sample) == "none");  // a byte order mark
+    CHECK(read_sample(header + sample + "\n") == "none");
+    CHECK(read_sample(header + sample + "\r\n") == "none");
+    CHECK(contains(read_sample(header + sample + "\n\n"),
+                   "line 3: must be a list, a tab and its value"));
+    CHECK(contains(read_sample(header + "\n" + sample),
+                   "line 2: must be a list, a tab and its value"));
     for (std::string const& text :
          {sample, sample + sample, std::string("Source\tTarget\r[MAX 4 7 ]\t7\r")})
-      CHECK(has(read(text), "line 1: must be a header: Source, a tab and Target"));
+      CHECK(contains(read_sample(text), "line 1: must be a header: Source, a tab and Target"));
     for (std::string const& text :
          {std::string(), std::string("\n"), header, header + "\n", std::string("Source\tTarget\r")})
-      CHECK(has(read(text), (name + " has no samples").c_str()));
+      CHECK(contains(read_sample(text), (name + " has no samples").c_str()));
   }
 }
 TEST_CASE("IMDB: bytes of files, in the order of their names") {
-  folder const f;
-  f.write("train/neg/1_2.txt", "bad\xff");
-  f.write("train/pos/0_9.txt", "good");
-  f.write("train/pos/ignored.md", "no review");
-  f.write("test/neg/a.txt", "worse than that");
-  f.write("test/pos/b.txt", "");
-  imdb const task(f.path, 6);
+  folder const directory;
+  directory.write("train/neg/1_2.txt", "bad\xff");
+  directory.write("train/pos/0_9.txt", "good");
+  directory.write("train/pos/ignored.md", "no review");
+  directory.write("test/neg/a.txt", "worse than that");
+  directory.write("test/pos/b.txt", "");
+  imdb const task(directory.path, 6);
   CHECK(task.size(split::training) == 2);
-  stored_sample s = read(task, split::training, 0);
+  stored_sample s = read_sample(task, split::training, 0);
   CHECK(s.tokens == bytes_as_tokens("bad\xff", 6));
   CHECK(s.data.label == 0);
   CHECK(s.data.length == 4);
   CHECK(s.tokens[3] == 256);
-  CHECK(read(task, split::training, 1).data.label == 1);
-  CHECK(read(task, split::test, 0).tokens == bytes_as_tokens("worse ", 6));
-  CHECK(read(task, split::test, 1).data.length == 0);
+  CHECK(read_sample(task, split::training, 1).data.label == 1);
+  CHECK(read_sample(task, split::test, 0).tokens == bytes_as_tokens("worse ", 6));
+  CHECK(read_sample(task, split::test, 1).data.length == 0);
   CHECK(task.shape().vocabulary == 257);
-  fs::remove(f.path / "train/pos/0_9.txt");
-  CHECK(has(complaint([&] { imdb const again(f.path); }), "has no reviews"));
-  fs::remove_all(f.path / "train/pos");
-  CHECK(has(complaint([&] { imdb const again(f.path); }), "train/pos is missing"));
+  fs::remove(directory.path / "train/pos/0_9.txt");
+  CHECK(contains(error_of([&] { imdb const again(directory.path); }), "has no reviews"));
+  fs::remove_all(directory.path / "train/pos");
+  CHECK(contains(error_of([&] { imdb const again(directory.path); }), "train/pos is missing"));
 }
 TEST_CASE("AAN: both texts in one sequence") {
-  folder const f;
-  f.write("new_aan_pairs.train.tsv", "1.0\tA\tB\tfirst\tsecond\n0\tA\tC\tx\ty\n");
-  f.write("new_aan_pairs.test.tsv", "0.0\tA\tB\tlonger than four\tz\n");
-  aan const task(f.path, 4);
+  folder const directory;
+  directory.write("new_aan_pairs.train.tsv", "1.0\tA\tB\tfirst\tsecond\n0\tA\tC\tx\ty\n");
+  directory.write("new_aan_pairs.test.tsv", "0.0\tA\tB\tlonger than four\tz\n");
+  aan const task(directory.path, 4);
   CHECK(task.size(split::training) == 2);
-  stored_sample s = read(task, split::training, 0);
+  stored_sample s = read_sample(task, split::training, 0);
   CHECK(s.data.label == 1);
   CHECK(s.data.length == 9);
   std::vector<std::int32_t> expected = bytes_as_tokens("firs", 4);
   expected.push_back(aan::separator);
-  for (std::int32_t const t : bytes_as_tokens("seco", 4)) expected.push_back(t);
+  for (std::int32_t const token : bytes_as_tokens("seco", 4)) expected.push_back(token);
   CHECK(s.tokens == expected);
-  CHECK(read(task, split::training, 1).data.length == 3);
-  CHECK(read(task, split::test, 0).data.length == 6);
-  f.write("new_aan_pairs.test.tsv", "2\tA\tB\tx\ty\n");
-  CHECK(has(complaint([&] { aan const again(f.path); }), "line 1: the label must be 0 or 1"));
-  f.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\n");
-  CHECK(has(complaint([&] { aan const again(f.path); }), "two names and two texts"));
-  f.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\ty\n\n");
-  CHECK(aan(f.path).size(split::test) == 1);
-  f.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\ty\r0\tA\tB\tx\ty\r");
-  CHECK(has(complaint([&] { aan const again(f.path); }), "two names and two texts"));
+  CHECK(read_sample(task, split::training, 1).data.length == 3);
+  CHECK(read_sample(task, split::test, 0).data.length == 6);
+  directory.write("new_aan_pairs.test.tsv", "2\tA\tB\tx\ty\n");
+  CHECK(contains(error_of([&] { aan const again(directory.path); }),
+                 "line 1: the label must be 0 or 1"));
+  directory.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\n");
+  CHECK(contains(error_of([&] { aan const again(directory.path); }), "two names and two texts"));
+  directory.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\ty\n\n");
+  CHECK(aan(directory.path).size(split::test) == 1);
+  directory.write("new_aan_pairs.test.tsv", "1\tA\tB\tx\ty\r0\tA\tB\tx\ty\r");
+  CHECK(contains(error_of([&] { aan const again(directory.path); }), "two names and two texts"));
   for (char const* text : {"", "\n"}) {
-    f.write("new_aan_pairs.test.tsv", text);
-    CHECK(
-        has(complaint([&] { aan const again(f.path); }), "new_aan_pairs.test.tsv has no samples"));
+    directory.write("new_aan_pairs.test.tsv", text);
+    CHECK(contains(error_of([&] { aan const again(directory.path); }),
+                   "new_aan_pairs.test.tsv has no samples"));
   }
 }
 TEST_CASE("CIFAR-10: gray by TensorFlow's weights") {
@@ -181,58 +186,60 @@ TEST_CASE("CIFAR-10: gray by TensorFlow's weights") {
   CHECK(cifar10::gray(255, 0, 0) == 76);       // .2989 * 255.5 = 76.37
   CHECK(cifar10::gray(0, 255, 0) == 149);      // .587 * 255.5 = 149.98
   CHECK(cifar10::gray(0, 0, 255) == 29);       // .114 * 255.5 = 29.13
-  folder const f;
+  folder const directory;
   std::string record(cifar10::record, '\0');
   record[0] = 3;
   record[1] = '\xff';                               // red of pixel 0
   record[1 + 2 * cifar10::pixels + 1023] = '\xff';  // blue of the last one
   for (char const n : {'1', '2', '3', '4', '5'})
-    f.write(std::string("data_batch_") + n + ".bin", record + record);
-  f.write("test_batch.bin", record);
-  cifar10 const task(f.path);
+    directory.write(std::string("data_batch_") + n + ".bin", record + record);
+  directory.write("test_batch.bin", record);
+  cifar10 const task(directory.path);
   CHECK(task.size(split::training) == 10);
   CHECK(task.size(split::test) == 1);
-  stored_sample const s = read(task, split::test, 0);
+  stored_sample const s = read_sample(task, split::test, 0);
   CHECK(s.data.label == 3);
   CHECK(s.tokens[0] == 76);
   CHECK(s.tokens[1] == 0);
   CHECK(s.tokens[1023] == 29);
-  f.write("test_batch.bin", record + "x");
-  CHECK(has(complaint([&] { cifar10 const again(f.path); }), "has 3074 bytes"));
+  directory.write("test_batch.bin", record + "x");
+  CHECK(contains(error_of([&] { cifar10 const again(directory.path); }), "has 3074 bytes"));
   record[0] = 10;
-  f.write("test_batch.bin", record);
-  CHECK(has(complaint([&] { cifar10 const again(f.path); }), "record 0: the label must be 0 to 9"));
+  directory.write("test_batch.bin", record);
+  CHECK(contains(error_of([&] { cifar10 const again(directory.path); }),
+                 "record 0: the label must be 0 to 9"));
 }
 TEST_CASE("missing files, and folders instead of files, have an error message") {
   std::string const list = "Source\tTarget\n[MAX 4 7 ]\t7\n", papers = "1\tA\tB\tx\ty\n";
   std::string const images(cifar10::record, '\0');
-  folder const f;
-  auto const check = [&](std::map<std::string, std::string> const& files, auto const& read) {
-    for (auto const& [name, bytes] : files) f.write(name, bytes);
-    CHECK(complaint(read) == "none");
+  folder const directory;
+  auto const check = [&](std::map<std::string, std::string> const& files, auto const& read_sample) {
+    for (auto const& [name, bytes] : files) directory.write(name, bytes);
+    CHECK(error_of(read_sample) == "none");
     for (auto const& [name, bytes] : files) {
-      std::string const cannot = "cannot read " + (f.path / name).string() + ": ";
-      fs::remove(f.path / name), fs::create_directory(f.path / name);
-      CHECK(has(complaint(read), (cannot + "Is a directory; it is one of the files of ").c_str()));
-      fs::remove(f.path / name);
-      std::string const missing = complaint(read);
+      std::string const cannot = "cannot read " + (directory.path / name).string() + ": ";
+      fs::remove(directory.path / name), fs::create_directory(directory.path / name);
+      CHECK(contains(error_of(read_sample),
+                     (cannot + "Is a directory; it is one of the files of ").c_str()));
+      fs::remove(directory.path / name);
+      std::string const missing = error_of(read_sample);
       if (name.find("/neg/") == std::string::npos)
-        CHECK(has(missing, (cannot + "No such file or directory; it is one of").c_str()));
-      f.write(name, bytes);
+        CHECK(contains(missing, (cannot + "No such file or directory; it is one of").c_str()));
+      directory.write(name, bytes);
     }
   };
   check({{"basic_train.tsv", list}, {"basic_test.tsv", list}},
-        [&] { listops_tsv const t(f.path); });
+        [&] { listops_tsv const task(directory.path); });
   check({{"new_aan_pairs.train.tsv", papers}, {"new_aan_pairs.test.tsv", papers}},
-        [&] { aan const t(f.path); });
+        [&] { aan const task(directory.path); });
   check({{"data_batch_1.bin", images},
          {"data_batch_2.bin", images},
          {"data_batch_3.bin", images},
          {"data_batch_4.bin", images},
          {"data_batch_5.bin", images},
          {"test_batch.bin", images}},
-        [&] { cifar10 const t(f.path); });
+        [&] { cifar10 const task(directory.path); });
   for (char const* other : {"train/pos/a.txt", "test/neg/a.txt", "test/pos/a.txt"})
-    f.write(other, "good");
-  check({{"train/neg/x.txt", "bad"}}, [&] { imdb const t(f.path); });
+    directory.write(other, "good");
+  check({{"train/neg/x.txt", "bad"}}, [&] { imdb const task(directory.path); });
 }

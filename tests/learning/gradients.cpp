@@ -47,7 +47,7 @@ TEST_CASE("Paramixer's mixers, which read the embedding in every layer") {
   mixers::sparse_mix<ss::topology::chord, double>::config chord;
   chord.hidden = 5;
   check<mixers::sparse_mix<ss::topology::chord, double>, bare>(chord, config);
-  check<mixers::sparse_mix<ss::topology::chord, double>, bare>(chord, config, small_numbers());
+  check<mixers::sparse_mix<ss::topology::chord, double>, bare>(chord, config, small_features());
   mixers::sparse_mix<ss::topology::cdil, double>::config cdil;
   cdil.hidden = 5, cdil.saved = ss::recompute;
   check<mixers::sparse_mix<ss::topology::cdil, double>>(cdil, config);
@@ -61,9 +61,9 @@ TEST_CASE("the control, in every block") {
 
 TEST_CASE("every pooling, position, first weight and activation") {
   for (pooling const pooled : {pooling::cls, pooling::mean, pooling::max, pooling::flatten})
-    for (sample_shape const shape : {small_tokens(), small_numbers()}) {
+    for (sample_shape const shape : {small_tokens(), small_features()}) {
       encoder_config config = small_encoder();
-      config.layers = 1, config.pooled = pooled;
+      config.layers = 1, config.pool_kind = pooled;
       config.position_kind = pooled == pooling::max ? positions::sinusoid : positions::learned;
       config.rules.weights = pooled == pooling::mean ? initial::normal : initial::torch;
       config.rules.hidden = pooled == pooling::cls ? activation::relu : activation::gelu;

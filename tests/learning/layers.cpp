@@ -22,12 +22,12 @@ namespace {
 
 // The context of a step, with more memory than these layers need.
 template <class T>
-struct stage {
+struct step_context {
   thread_pool threads{2};
   memory stack;
   context<T> c{threads, stack};
 
-  stage() {
+  step_context() {
     stack.keep<double>(1 << 20);
     stack.allocate();
   }
@@ -42,8 +42,9 @@ TEST_CASE("exponential and activations in float, against double") {
     auto const f = static_cast<float>(x);
     double const exact = static_cast<double>(f);
     if (i <= 0)
-      worst_exp = std::max(worst_exp,
-                           std::fabs(static_cast<double>(exp_of(4 * f)) / std::exp(4 * exact) - 1));
+      worst_exp = std::max(
+          worst_exp,
+          std::fabs(static_cast<double>(exp_nonpositive(4 * f)) / std::exp(4 * exact) - 1));
     auto const g = gelu(exact), t = gelu_tanh(exact);
     auto const gf = gelu(f), tf = gelu_tanh(f);
     // Errors are relative to values up to 20, where an ulp is 1.2e-7.
@@ -57,24 +58,26 @@ TEST_CASE("exponential and activations in float, against double") {
   CHECK(worst_gelu < 3e-7);  // half of the formula's 1.5e-7 for erf, and rounding
   CHECK(worst_tanh < 3e-7);
   CHECK(worst_slope < 1e-6);
-  CHECK(exp_of(-100.0F) == 0);
-  CHECK(exp_of(0.0F) == 1);
+  CHECK(exp_nonpositive(-100.0F) == 0);
+  CHECK(exp_nonpositive(0.0F) == 1);
 }
 TEST_CASE("activations at some points") {
   // x Phi(x) and Phi(x) + x phi(x) from tables.
   CHECK(gelu(1.0).value == doctest::Approx(0.8413447461).epsilon(1e-9));
   CHECK(gelu(1.0).slope == doctest::Approx(0.8413447461 + 0.2419707245).epsilon(1e-9));
   CHECK(gelu(-2.0).value == doctest::Approx(-2 * 0.0227501319).epsilon(1e-8));
-  double const u = std::sqrt(2 / 3.14159265358979) * (1.5 + 0.044715 * 1.5 * 1.5 * 1.5);
-  CHECK(gelu_tanh(1.5).value == doctest::Approx(0.75 * (1 + std::tanh(u))).epsilon(1e-9));
+  double const tanh_argument = std::sqrt(2 / 3.14159265358979) * (1.5 + 0.044715 * 1.5 * 1.5 * 1.5);
+  CHECK(gelu_tanh(1.5).value ==
+        doctest::Approx(0.75 * (1 + std::tanh(tanh_argument))).epsilon(1e-9));
   CHECK(gelu_tanh(1.0).value != gelu(1.0).value);
   for (double const x : {-3.0, -0.3, 0.7, 4.0}) {
-    double const h = 1e-6;
-    CHECK(gelu(x).slope ==
-          doctest::Approx((gelu(x + h).value - gelu(x - h).value) / (2 * h)).epsilon(1e-7));
+    double const step = 1e-6;
     CHECK(
-        gelu_tanh(x).slope ==
-        doctest::Approx((gelu_tanh(x + h).value - gelu_tanh(x - h).value) / (2 * h)).epsilon(1e-7));
+        gelu(x).slope ==
+        doctest::Approx((gelu(x + step).value - gelu(x - step).value) / (2 * step)).epsilon(1e-7));
+    CHECK(gelu_tanh(x).slope ==
+          doctest::Approx((gelu_tanh(x + step).value - gelu_tanh(x - step).value) / (2 * step))
+              .epsilon(1e-7));
   }
   CHECK(relu(2.0).value == 2);
   CHECK(relu(-2.0).value == 0);
@@ -86,42 +89,43 @@ TEST_CASE("products in every orientation") {
   for (std::size_t i = 0; i < 6; ++i) a[i] = random.normal(i);
   for (std::size_t i = 0; i < 12; ++i) b[i] = random.normal(i + 6);
   // [2, 3] [3, 4]; transposed operands use the same memory as [3, 2] and [4, 3].
-  auto const sum = [&](index_t i, index_t j, transposed which) {
-    double params = 0;
+  auto const sum = [&](index_t i, index_t j, transposed transpose) {
+    double total = 0;
     for (index_t k = 0; k < 3; ++k)
-      params += a[static_cast<std::size_t>(which == transposed::a ? k * 2 + i : i * 3 + k)] *
-                b[static_cast<std::size_t>(which == transposed::b ? j * 3 + k : k * 4 + j)];
-    return params;
+      total += a[static_cast<std::size_t>(transpose == transposed::a ? k * 2 + i : i * 3 + k)] *
+               b[static_cast<std::size_t>(transpose == transposed::b ? j * 3 + k : k * 4 + j)];
+    return total;
   };
-  for (transposed const which : {transposed::none, transposed::a, transposed::b})
-    for (bool const adds : {false, true}) {
+  for (transposed const transpose : {transposed::none, transposed::a, transposed::b})
+    for (bool const accumulate : {false, true}) {
       std::fill(c.begin(), c.end(), 10.0);
-      bool const ta = which == transposed::a, tb = which == transposed::b;
-      multiply<double>({a.data(), ta ? 3 : 2, ta ? 2 : 3}, {b.data(), tb ? 4 : 3, tb ? 3 : 4},
-                       {c.data(), 2, 4}, which, adds);
+      bool const transpose_a = transpose == transposed::a, transpose_b = transpose == transposed::b;
+      multiply<double>({a.data(), transpose_a ? 3 : 2, transpose_a ? 2 : 3},
+                       {b.data(), transpose_b ? 4 : 3, transpose_b ? 3 : 4}, {c.data(), 2, 4},
+                       transpose, accumulate);
       for (index_t i = 0; i < 2; ++i)
         for (index_t j = 0; j < 4; ++j)
           CHECK(c[static_cast<std::size_t>(i * 4 + j)] ==
-                doctest::Approx(sum(i, j, which) + (adds ? 10 : 0)));
+                doctest::Approx(sum(i, j, transpose) + (accumulate ? 10 : 0)));
     }
 }
-TEST_CASE("layer norm: rows of mean 0 and, but for epsilon, of deviation 1") {
-  stage<double> s;
+TEST_CASE("layer norm: rows of mean 0 and, except for epsilon, of deviation 1") {
+  step_context<double> s;
   parameters<double> params;
   parameter_scope<double> scope{&params, "", {}, 0, 0, 4, 0, 1};
   scope.rules.norm_epsilon = 0.5;
   layer_norm<double> norm(scope);
   params.allocate(0);
-  for (double& g : params.values()) g += 0.25;  // gain 1.25, shift 0.25
+  for (double& g : params.values()) g += 0.25;  // weight 1.25, bias 0.25
   std::vector<double> const x = {1, 2, 3, 6};
   std::vector<double> y(4);
   norm.forward(s.c, {x.data(), 1, 4}, {y.data(), 1, 4});
-  double const inverse = 1 / std::sqrt(14.0 / 4 + 0.5);  // biased: (4 + 1 + 0 + 9) / 4
+  double const rstd = 1 / std::sqrt(14.0 / 4 + 0.5);  // biased: (4 + 1 + 0 + 9) / 4
   for (std::size_t i = 0; i < 4; ++i)
-    CHECK(y[i] == doctest::Approx(1.25 * (x[i] - 3) * inverse + 0.25));
+    CHECK(y[i] == doctest::Approx(1.25 * (x[i] - 3) * rstd + 0.25));
 }
 TEST_CASE("dropout keeps elements by the hash of seed, layer, step and element") {
-  stage<float> s;
+  step_context<float> s;
   parameters<float> params;
   parameter_scope<float> scope{&params, "layers.3", {}, 0, 0, 0, 0, 1};
   scope.rules.dropout = 0.25;
@@ -133,10 +137,10 @@ TEST_CASE("dropout keeps elements by the hash of seed, layer, step and element")
   std::uint64_t const stream = stream_of("layers.3.dropout");
   int kept_count = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    bool const keeps = ss::detail::counter_hash32(11, stream, (std::uint64_t{5} << 40) + i) >=
-                       std::uint32_t{1} << 30;
-    kept_count += keeps ? 1 : 0;
-    REQUIRE(x[i] == (keeps ? 3.0F * (1 / 0.75F) : 0.0F));
+    bool const is_kept = ss::detail::counter_hash32(11, stream, (std::uint64_t{5} << 40) + i) >=
+                         std::uint32_t{1} << 30;
+    kept_count += is_kept ? 1 : 0;
+    REQUIRE(x[i] == (is_kept ? 3.0F * (1 / 0.75F) : 0.0F));
   }
   double const n = static_cast<double>(x.size());
   CHECK(std::fabs(kept_count / n - 0.75) < 4 * std::sqrt(0.75 * 0.25 / n));
@@ -146,7 +150,7 @@ TEST_CASE("dropout keeps elements by the hash of seed, layer, step and element")
   CHECK(x == before);
 }
 TEST_CASE("embeddings: the class token before positions are counted, sines and cosines") {
-  stage<double> s;
+  step_context<double> s;
   parameters<double> params;
   parameter_scope<double> scope{&params, "", {}, 0, 0, 4, 0, 1};
   sample_shape const shape{3, 0, 5, 2, 0};
@@ -187,15 +191,15 @@ TEST_CASE("losses: values, gradients, and correct outputs") {
   CHECK(dy[5] == 0);
 
   input.shape = {1, 0, 0, 1, 0.04F};
-  std::vector<double> const targets = {0.5, 0.5, 0.5}, answers = {0.53, 0.45, 0.5};
+  std::vector<double> const targets = {0.5, 0.5, 0.5}, predictions = {0.53, 0.45, 0.5};
   input.targets = targets.data();
-  score const e = square_error<double>(input, {answers.data(), 3, 1}, {dy.data(), 3, 1});
+  score const e = square_error<double>(input, {predictions.data(), 3, 1}, {dy.data(), 3, 1});
   CHECK(e.loss == doctest::Approx(0.0009 + 0.0025));
   CHECK(e.correct == 2);
   CHECK(dy[0] == doctest::Approx(2 * 0.03 / 3));
 }
 TEST_CASE("adam: three steps with clipping and decay") {
-  stage<double> s;
+  step_context<double> s;
   parameters<double> params;
   parameter<double> const p = params.add("p", {2}, initializer::constant(1));
   params.allocate(0);
@@ -224,19 +228,19 @@ TEST_CASE("adam: three steps with clipping and decay") {
   }
 }
 TEST_CASE("schedules") {
-  schedule s{schedule::form::rsqrt, 0.05, 1000, 5000};
+  schedule s{schedule::kind::rsqrt, 0.05, 1000, 5000};
   CHECK(s.at(500) == doctest::Approx(0.05 * 0.5 / std::sqrt(1000.0)));
   CHECK(s.at(4000) == doctest::Approx(0.05 / std::sqrt(4000.0)));
-  s.shape = schedule::form::linear;
+  s.type = schedule::kind::linear;
   CHECK(s.at(250) == doctest::Approx(0.05 / 4));
   CHECK(s.at(1000) == doctest::Approx(0.05));
   CHECK(s.at(3000) == doctest::Approx(0.025));
   CHECK(s.at(5000) == 0);
-  s.shape = schedule::form::cosine;
+  s.type = schedule::kind::cosine;
   CHECK(s.at(500) == doctest::Approx(0.025 * (1 + std::cos(3.14159265358979 / 10)) / 2));
   CHECK(s.at(2500) == doctest::Approx(0.025));
   CHECK(s.at(5000) == doctest::Approx(0).scale(1e-9));
-  s.shape = schedule::form::constant;
+  s.type = schedule::kind::constant;
   CHECK(s.at(100) == doctest::Approx(0.005));
   CHECK(s.at(4999) == 0.05);
 }

@@ -24,26 +24,27 @@ bool full_suite() {
   return value != nullptr && value[0] == '1';
 }
 
-double accuracy_after(trainer& t) {
-  while (t.step() < t.steps()) t.train();
-  return t.test([] { return true; }).accuracy();
+double accuracy_after(trainer& run) {
+  while (run.step() < run.steps()) run.train();
+  return run.test([] { return true; }).accuracy();
 }
 
 // Paramixer's configuration for synthetic tasks: one block of width 32; the head reads all rows.
-encoder_config paramixer(positions config) {
-  encoder_config e;
-  e.width = 32, e.layers = 1, e.hidden = 32, e.position_kind = config, e.pooled = pooling::flatten;
-  e.rules.weights = initial::torch, e.rules.hidden = activation::gelu;
-  e.rules.position_deviation = 1;
-  return e;
+encoder_config paramixer_config(positions position_kind) {
+  encoder_config config;
+  config.width = 32, config.layers = 1, config.hidden = 32, config.position_kind = position_kind,
+  config.pool_kind = pooling::flatten;
+  config.rules.weights = initial::torch, config.rules.hidden = activation::gelu;
+  config.rules.position_deviation = 1;
+  return config;
 }
-training_config synthetic(index_t steps) {
-  training_config r;
-  r.batch = 40, r.steps = steps, r.threads = 2, r.seed = 1;
-  r.update.clip = 1;
-  return r;
+training_config synthetic_config(index_t steps) {
+  training_config training;
+  training.batch = 40, training.steps = steps, training.threads = 2, training.seed = 1;
+  training.update.clip = 1;
+  return training;
 }
-synthetic_size rows(index_t length) {
+synthetic_size size_with_length(index_t length) {
   synthetic_size size;
   size.length = length, size.test_samples = 1000;
   return size;
@@ -59,33 +60,34 @@ listops short_lists() {
 template <class Mixer>
 double short_lists_accuracy(index_t steps) {
   listops const task = short_lists();
-  encoder_config e;
-  e.width = 32, e.hidden = 64, e.rules.hidden = activation::gelu;
-  e.pooled = pooling::cls, e.masks_padding = false;
-  encoder<Mixer> m(task.shape(), e, {}, 1);
-  training_config r;
-  r.batch = 32, r.steps = steps, r.threads = 2, r.seed = 1;
-  r.rate = {schedule::form::linear, 2e-3, 200, static_cast<double>(steps)};
-  trainer t(m, task, r);
-  return accuracy_after(t);
+  encoder_config config;
+  config.width = 32, config.hidden = 64, config.rules.hidden = activation::gelu;
+  config.pool_kind = pooling::cls, config.masks_padding = false;
+  encoder<Mixer> model(task.shape(), config, {}, 1);
+  training_config training;
+  training.batch = 32, training.steps = steps, training.threads = 2, training.seed = 1;
+  training.rate = {schedule::kind::linear, 2e-3, 200, static_cast<double>(steps)};
+  trainer run(model, task, training);
+  return accuracy_after(run);
 }
 
 }  // namespace
 
 TEST_CASE("Paramixer learns to add") {
-  adding const task(rows(full_suite() ? 128 : 32));
-  encoder<mixers::sparse_mix<>, bare> m(task.shape(), paramixer(positions::none), {}, 1);
-  trainer t(m, task, synthetic(full_suite() ? 1500 : 800));
-  double const accuracy = accuracy_after(t);
-  MESSAGE("accuracy " << accuracy << " after " << t.seconds() << " s");
+  adding const task(size_with_length(full_suite() ? 128 : 32));
+  encoder<mixers::sparse_mix<>, bare> model(task.shape(), paramixer_config(positions::none), {}, 1);
+  trainer run(model, task, synthetic_config(full_suite() ? 1500 : 800));
+  double const accuracy = accuracy_after(run);
+  MESSAGE("accuracy " << accuracy << " after " << run.seconds() << " s");
   CHECK(accuracy >= 0.95);  // a constant: 0.154
 }
 TEST_CASE("Paramixer learns temporal order") {
-  temporal_order const task(rows(full_suite() ? 128 : 32));
-  encoder<mixers::sparse_mix<>, bare> m(task.shape(), paramixer(positions::learned), {}, 1);
-  trainer t(m, task, synthetic(full_suite() ? 1000 : 800));
-  double const accuracy = accuracy_after(t);
-  MESSAGE("accuracy " << accuracy << " after " << t.seconds() << " s");
+  temporal_order const task(size_with_length(full_suite() ? 128 : 32));
+  encoder<mixers::sparse_mix<>, bare> model(task.shape(), paramixer_config(positions::learned), {},
+                                            1);
+  trainer run(model, task, synthetic_config(full_suite() ? 1000 : 800));
+  double const accuracy = accuracy_after(run);
+  MESSAGE("accuracy " << accuracy << " after " << run.seconds() << " s");
   CHECK(accuracy >= 0.95);  // at random: 0.25
 }
 TEST_CASE(

@@ -33,7 +33,7 @@ std::string const path = "learning_runs_test";
 
 // Parses the flag --rate, which `add` adds.
 template <class T>
-T rate_of(char const* text, void (*add)(CLI::App&, T&)) {
+T parse_rate(char const* text, void (*add)(CLI::App&, T&)) {
   CLI::App app;
   T value{};
   add(app, value);
@@ -42,9 +42,9 @@ T rate_of(char const* text, void (*add)(CLI::App&, T&)) {
   return value;
 }
 template <class T>
-std::string complaint(std::string const& text, void (*add)(CLI::App&, T&)) {
+std::string error_of(std::string const& text, void (*add)(CLI::App&, T&)) {
   try {
-    rate_of(text.c_str(), add);
+    parse_rate(text.c_str(), add);
   } catch (usage_error const& e) {
     return e.what();
   }
@@ -52,8 +52,10 @@ std::string complaint(std::string const& text, void (*add)(CLI::App&, T&)) {
 }
 void add_number_rate(CLI::App& app, double& value) { add_number(app, "rate", value); }
 void add_fraction_rate(CLI::App& app, double& value) { add_fraction(app, "rate", value); }
-void add_threads(CLI::App& app, unsigned& value) { add_whole(app, "rate", value, 1, 4096); }
-void add_seed(CLI::App& app, std::uint64_t& value) { add_whole(app, "rate", value, 0, UINT64_MAX); }
+void add_threads(CLI::App& app, unsigned& value) { add_integer(app, "rate", value, 1, 4096); }
+void add_seed(CLI::App& app, std::uint64_t& value) {
+  add_integer(app, "rate", value, 0, UINT64_MAX);
+}
 
 }  // namespace
 
@@ -62,9 +64,9 @@ TEST_CASE("invalid metadata are rejected before anything is written") {
   params.add("a", {2, 3}, initializer::normal(1));
   params.allocate(3);
   std::vector<float> const before = params.values();
-  metadata const fine = metadata_of({7, 0.1, "width=8"});
-  auto const outcome = [&](char const* name, char const* value) -> std::string {
-    metadata meta = fine;
+  metadata const valid_meta = metadata_of({7, 0.1, "width=8"});
+  auto const load_result = [&](char const* name, char const* value) -> std::string {
+    metadata meta = valid_meta;
     if (value != nullptr)
       meta[name] = value;
     else
@@ -74,7 +76,7 @@ TEST_CASE("invalid metadata are rejected before anything is written") {
     params.values() = before;
     try {
       run_state const run = load_checkpoint(
-          path, params, [](metadata const& m) { return run_state_of(m, "width=8", 20); });
+          path, params, [](metadata const& m) { return parse_run_state(m, "width=8", 20); });
       CHECK(params.values()[0] == 5);
       return std::to_string(run.step);
     } catch (checkpoint_error const& e) {
@@ -82,22 +84,22 @@ TEST_CASE("invalid metadata are rejected before anything is written") {
       return e.what();
     }
   };
-  CHECK(outcome("step", "7") == "7");
-  CHECK(outcome("step", "0") == "0");
-  CHECK(outcome("step", "20") == "20");
-  CHECK(run_state_of(fine, "width=8", 20).seconds == 0.1);
+  CHECK(load_result("step", "7") == "7");
+  CHECK(load_result("step", "0") == "0");
+  CHECK(load_result("step", "20") == "20");
+  CHECK(parse_run_state(valid_meta, "width=8", 20).seconds == 0.1);
   for (std::string const value :
        {"-1", "-5", "21", "1000000", "9223372036854775807", "9223372036854775808", "banana", "",
         " 7", "7 ", "7.0", "1e1", "+7", "0x7", "\xd9\xa7"}) {
-    CHECK(outcome("step", value.c_str()) ==
+    CHECK(load_result("step", value.c_str()) ==
           path + ": step is '" + value + "', must be a whole number from 0 to 20");
   }
   for (std::string const value : {"-1", "nan", "inf", "-inf", "1e999", "", "0,1", "1 s"})
-    CHECK(outcome("seconds", value.c_str()) ==
+    CHECK(load_result("seconds", value.c_str()) ==
           path + ": seconds is '" + value + "', must be a finite number of at least 0");
-  CHECK(outcome("settings", "width=9") == path + ": is of another run: width=9");
+  CHECK(load_result("settings", "width=9") == path + ": is of another run: width=9");
   for (char const* name : {"step", "seconds", "settings"})
-    CHECK(outcome(name, nullptr) == path + ": has no " + name);
+    CHECK(load_result(name, nullptr) == path + ": has no " + name);
   std::remove(path.c_str());
 }
 TEST_CASE("two processes write one checkpoint") {
@@ -132,16 +134,16 @@ TEST_CASE("two processes write one checkpoint") {
 }
 TEST_CASE("a run log begins on a new line") {
   std::string const start = "{\"event\":\"start\",\"loss\":0.5}\n";
-  auto const written = [&](std::string const& before) {
+  auto const log_after = [&](std::string const& before) {
     std::ofstream(path, std::ios::binary) << before;
     run_log(path).write(log_entry("start").add("loss", 0.5));
     return read_file(path);
   };
-  CHECK(written("") == start);
-  CHECK(written(start) == start + start);
-  CHECK(written("{\"event\":\"te") == "{\"event\":\"te\n" + start);
-  CHECK(written("x") == "x\n" + start);
-  CHECK(written("\n") == "\n" + start);
+  CHECK(log_after("") == start);
+  CHECK(log_after(start) == start + start);
+  CHECK(log_after("{\"event\":\"te") == "{\"event\":\"te\n" + start);
+  CHECK(log_after("x") == "x\n" + start);
+  CHECK(log_after("\n") == "\n" + start);
   std::remove(path.c_str());
 }
 TEST_CASE("a run log that cannot be written fails") {
@@ -153,41 +155,42 @@ TEST_CASE("a run log that cannot be written fails") {
   // Simulates a full disk: the file cannot grow.
   run_log full(path);
   full.write(log_entry("start"));
-  rlimit usual{};
-  REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
-  rlimit const little{static_cast<rlim_t>(read_file(path).size()), usual.rlim_max};
+  rlimit old_limit{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &old_limit) == 0);
+  rlimit const small_limit{static_cast<rlim_t>(read_file(path).size()), old_limit.rlim_max};
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
-  REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
-  std::string outcome = "written";
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small_limit) == 0);
+  std::string load_result = "written";
   try {
     full.write(log_entry("end"));
   } catch (checkpoint_error const& e) {
-    outcome = e.what();
+    load_result = e.what();
   }
-  REQUIRE(setrlimit(RLIMIT_FSIZE, &usual) == 0);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &old_limit) == 0);
   std::signal(SIGXFSZ, handler);
-  CHECK(outcome == prefix + path + ": File too large");
+  CHECK(load_result == prefix + path + ": File too large");
   std::remove(path.c_str());
 }
 TEST_CASE("flags: numbers within bounds, and the error message of others") {
   for (char const* value : {"0", "1e-3", ".5", "2.", "1e15"})
-    CHECK(complaint(value, add_number_rate) == "accepted");
+    CHECK(error_of(value, add_number_rate) == "accepted");
   for (std::string const value : {"1e300", "1e999", "-1", "nan", "inf", "", "x", "1 ", " 1", "1,5"})
-    CHECK(complaint(value, add_number_rate) ==
+    CHECK(error_of(value, add_number_rate) ==
           "--rate is '" + value + "', must be a number from 0 to 1e15");
-  CHECK(complaint("0.999", add_fraction_rate) == "accepted");
-  CHECK(complaint("1", add_fraction_rate) == "--rate is '1', must be a number from 0 to below 1");
-  CHECK(complaint("4096", add_threads) == "accepted");
+  CHECK(error_of("0.999", add_fraction_rate) == "accepted");
+  CHECK(error_of("1", add_fraction_rate) == "--rate is '1', must be a number from 0 to below 1");
+  CHECK(error_of("4096", add_threads) == "accepted");
   for (std::string const value : {"0", "4097", "4e9", "4294967297", "-1", "1.5"})
-    CHECK(complaint(value, add_threads) ==
+    CHECK(error_of(value, add_threads) ==
           "--rate is '" + value + "', must be a whole number from 1 to 4096");
-  CHECK(rate_of("18446744073709551615", add_seed) == UINT64_MAX);
-  CHECK(rate_of("9007199254740993", add_seed) == 9007199254740993);  // not representable in double
-  CHECK(complaint("18446744073709551616", add_seed) ==
+  CHECK(parse_rate("18446744073709551615", add_seed) == UINT64_MAX);
+  CHECK(parse_rate("9007199254740993", add_seed) ==
+        9007199254740993);  // not representable in double
+  CHECK(error_of("18446744073709551616", add_seed) ==
         "--rate is '18446744073709551616', must be a whole number from 0 to 18446744073709551615");
 }
 TEST_CASE("tasks by name, and error messages") {
-  auto const made = [](std::vector<char const*> words) {
+  auto const make_task = [](std::vector<char const*> words) {
     words.insert(words.begin(), "program");
     CLI::App app;
     std::string name = "adding";
@@ -197,48 +200,49 @@ TEST_CASE("tasks by name, and error messages") {
                [&] { make = add_task(app, name); });
     return make();
   };
-  auto const rows = [](task const& source) {
+  auto const sample_length = [](task const& source) {
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(source.shape().length));
     sample s;
     s.tokens = tokens.data();
     source.write(split::test, 0, s);
     return s.length;
   };
-  auto const t = made({"--task", "listops", "--length", "40", "--shortest", "10"});
+  auto const t = make_task({"--task", "listops", "--length", "40", "--shortest", "10"});
   CHECK(t->shape().length == 40);
-  CHECK(rows(*t) >= 10);
-  CHECK(rows(*made({"--task", "listops", "--length", "100"})) >= 25);
-  CHECK(made({"--task", "adding", "--length", "32", "--test-samples", "9"})->size(split::test) ==
-        9);
-  CHECK_THROWS_WITH_AS(made({"--task", "addin"}), doctest::Contains("there are adding, "),
+  CHECK(sample_length(*t) >= 10);
+  CHECK(sample_length(*make_task({"--task", "listops", "--length", "100"})) >= 25);
+  CHECK(
+      make_task({"--task", "adding", "--length", "32", "--test-samples", "9"})->size(split::test) ==
+      9);
+  CHECK_THROWS_WITH_AS(make_task({"--task", "addin"}), doctest::Contains("there are adding, "),
                        usage_error);
-  CHECK_THROWS_WITH_AS(made({"--task", "imdb"}), "task imdb needs the folder of its files: --data",
-                       usage_error);
-  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", "1"}),
+  CHECK_THROWS_WITH_AS(make_task({"--task", "imdb"}),
+                       "task imdb needs the folder of its files: --data", usage_error);
+  CHECK_THROWS_WITH_AS(make_task({"--task", "adding", "--length", "1"}),
                        "--length is '1', must be a whole number from 2 to 1048576", usage_error);
   for (char const* length : {"2.5", "1e3", "1048577", "4294967298", "18446744073709551618", "x", "",
                              " 8", "8 ", "-8", "0x8"})
-    CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length", length}),
+    CHECK_THROWS_WITH_AS(make_task({"--task", "adding", "--length", length}),
                          doctest::Contains("must be a whole number from 2 to"), usage_error);
-  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--lenght", "20"}),
+  CHECK_THROWS_WITH_AS(make_task({"--task", "adding", "--lenght", "20"}),
                        doctest::Contains("there is no flag --lenght; there are length, "),
                        usage_error);
-  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--shortest", "20"}),
+  CHECK_THROWS_WITH_AS(make_task({"--task", "adding", "--shortest", "20"}),
                        doctest::Contains("there is no flag --shortest; there are "), usage_error);
-  CHECK_THROWS_WITH_AS(made({"--task", "adding", "--length"}), doctest::Contains("--length"),
+  CHECK_THROWS_WITH_AS(make_task({"--task", "adding", "--length"}), doctest::Contains("--length"),
                        usage_error);
-  CHECK_THROWS_WITH_AS(made({"adding"}), "'adding' is no flag", usage_error);
-  CHECK_THROWS_AS(made({"--task", "adding", "--help"}), CLI::CallForHelp);
+  CHECK_THROWS_WITH_AS(make_task({"adding"}), "'adding' is no flag", usage_error);
+  CHECK_THROWS_AS(make_task({"--task", "adding", "--help"}), CLI::CallForHelp);
 }
 TEST_CASE("writing and parsing numbers is independent of the locale") {
   auto const check = [] {
-    CHECK(rate_of("1.5", add_number_rate) == 1.5);
+    CHECK(parse_rate("1.5", add_number_rate) == 1.5);
     CHECK(log_entry("e").add("loss", 1234567.25).text() ==
           "{\"event\":\"e\",\"loss\":1234567.25}\n");
     metadata const meta = metadata_of({1, 1234.5, ""});
     CHECK(meta.at("seconds") == "1234.5");
-    CHECK(run_state_of(meta, "", 1).seconds == 1234.5);
-    CHECK(text_of(0.1, 17) == "0.10000000000000001");
+    CHECK(parse_run_state(meta, "", 1).seconds == 1234.5);
+    CHECK(format_number(0.1, 17) == "0.10000000000000001");
   };
   check();
   // Tries locales with a decimal comma.

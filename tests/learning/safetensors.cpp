@@ -28,18 +28,18 @@ namespace {
 
 std::string const path = "learning_safetensors_test.safetensors";
 
-std::string bytes_of(std::string const& file) {
+std::string read_bytes(std::string const& file) {
   std::ifstream input(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(input), {}};
 }
 // Returns a file with a header and `data_bytes` bytes of data.
-std::string file_of(std::string const& header, std::size_t data_bytes = 0) {
-  std::string params(8, '\0');
+std::string make_file(std::string const& header, std::size_t data_bytes = 0) {
+  std::string length_prefix(8, '\0');
   for (std::size_t i = 0; i < 8; ++i)
-    params[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
-  return params + header + std::string(data_bytes, 'x');
+    length_prefix[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
+  return length_prefix + header + std::string(data_bytes, 'x');
 }
-std::string error_message(std::string const& file) {
+std::string error_of(std::string const& file) {
   try {
     read_tensors(file);
   } catch (checkpoint_error const& e) {
@@ -47,13 +47,14 @@ std::string error_message(std::string const& file) {
   }
   return "accepted";
 }
-bool refused(std::string const& header, std::size_t data_bytes, char const* because) {
-  std::string const outcome = error_message(file_of(header, data_bytes));
+bool check_error(std::string const& header, std::size_t data_bytes, char const* expected_error) {
+  std::string const outcome = error_of(make_file(header, data_bytes));
   CAPTURE(outcome);
-  CHECK(outcome.find(because) != std::string::npos);
+  CHECK(outcome.find(expected_error) != std::string::npos);
   return true;
 }
-std::string entry(char const* offsets, char const* shape = "[1]", char const* dtype = "F32") {
+std::string tensor_entry(char const* offsets, char const* shape = "[1]",
+                         char const* dtype = "F32") {
   return std::string("{\"dtype\":\"") + dtype + "\",\"shape\":" + shape +
          ",\"data_offsets\":" + offsets + "}";
 }
@@ -74,7 +75,7 @@ TEST_CASE("a small file, byte by byte") {
     std::memcpy(bytes, &value, 4);
     expected.append(bytes, 4);
   }
-  CHECK(bytes_of(path) == expected);
+  CHECK(read_bytes(path) == expected);
   std::remove(path.c_str());
 }
 TEST_CASE("round trip: any name, no element, no extent, float and double, metadata") {
@@ -94,7 +95,7 @@ TEST_CASE("round trip: any name, no element, no extent, float and double, metada
   tensors.push_back({"one", "F32", {}, f.data(), 4});
   metadata const meta = {{"a \"b\"", "c\\\x01"}, {"", ""}};
   save_tensors(path, tensors, meta);
-  std::string const bytes = bytes_of(path);
+  std::string const bytes = read_bytes(path);
   tensor_file const back = read_tensors(bytes);
   CHECK(back.meta == meta);
   REQUIRE(back.tensors.size() == tensors.size());
@@ -113,17 +114,17 @@ TEST_CASE("round trip: any name, no element, no extent, float and double, metada
 TEST_CASE("escapes of other writers") {
   std::string const header =
       "{ \"\\u0041\\u00E4\\uD834\\udD1e\\u20aC\\uFFFF\\/\\\\\\\"\\b\\f\\n\\r\\t\"\t:\r" +
-      entry("[0, 4]") + " }\n";
-  std::string const file = file_of(header, 4);
+      tensor_entry("[0, 4]") + " }\n";
+  std::string const file = make_file(header, 4);
   tensor_file const read = read_tensors(file);
   REQUIRE(read.tensors.size() == 1);
   CHECK(read.tensors[0].name == "A\xc3\xa4\xf0\x9d\x84\x9e\xe2\x82\xac\xef\xbf\xbf/\\\"\b\f\n\r\t");
 }
 TEST_CASE("an empty tensor has the offset of another, in any order of names") {
   for (char const* empty : {"a", "z"}) {
-    std::string const file = file_of(std::string("{\"m\":") + entry("[0,4]") + ",\"" + empty +
-                                         "\":" + entry("[0,0]", "[0]") + "}",
-                                     4);
+    std::string const file = make_file(std::string("{\"m\":") + tensor_entry("[0,4]") + ",\"" +
+                                           empty + "\":" + tensor_entry("[0,0]", "[0]") + "}",
+                                       4);
     tensor_file const read = read_tensors(file);
     REQUIRE(read.tensors.size() == 2);
     CHECK(read.tensors[0].name == empty);
@@ -131,77 +132,83 @@ TEST_CASE("an empty tensor has the offset of another, in any order of names") {
   }
 }
 TEST_CASE("invalid files are rejected") {
-  CHECK(error_message("1234567").find("shorter than") != std::string::npos);
-  CHECK(error_message(file_of("{}").substr(0, 9)).find("longer than the file") !=
+  CHECK(error_of("1234567").find("shorter than") != std::string::npos);
+  CHECK(error_of(make_file("{}").substr(0, 9)).find("longer than the file") != std::string::npos);
+  CHECK(error_of(std::string(8, '\xff') + "{}").find("100 MB") != std::string::npos);
+  CHECK(error_of(make_file("{}" + std::string(99'999'999, ' '))).find("100 MB") !=
         std::string::npos);
-  CHECK(error_message(std::string(8, '\xff') + "{}").find("100 MB") != std::string::npos);
-  CHECK(error_message(file_of("{}" + std::string(99'999'999, ' '))).find("100 MB") !=
-        std::string::npos);
-  CHECK(error_message(file_of("{}")) == "accepted");
-  refused("", 0, "begin with '{'");
-  refused(" {}", 0, "begin with '{'");
-  refused("{} x", 0, "expected end of input");
-  refused(std::string("{}\0x", 4), 0, "has a byte 0");
-  refused("{}", 1, "behind the last tensor");
-  refused("{\"a\"}", 0, "expected ':'");
-  refused("{\"a\":" + entry("[0,4]") + ",}", 4, "expected string literal");
-  refused("{\"a\":" + entry("[0,4]") + "", 4, "expected '}'");
-  refused("{\"a", 0, "missing closing quote");
-  refused("{\"a\x1f\":", 0, "control character");
-  refused("{\"\\x\":", 0, "forbidden character after backslash");
-  refused("{\"\\u12g4\":", 0, "4 hex digits");
+  CHECK(error_of(make_file("{}")) == "accepted");
+  check_error("", 0, "begin with '{'");
+  check_error(" {}", 0, "begin with '{'");
+  check_error("{} x", 0, "expected end of input");
+  check_error(std::string("{}\0x", 4), 0, "has a byte 0");
+  check_error("{}", 1, "behind the last tensor");
+  check_error("{\"a\"}", 0, "expected ':'");
+  check_error("{\"a\":" + tensor_entry("[0,4]") + ",}", 4, "expected string literal");
+  check_error("{\"a\":" + tensor_entry("[0,4]") + "", 4, "expected '}'");
+  check_error("{\"a", 0, "missing closing quote");
+  check_error("{\"a\x1f\":", 0, "control character");
+  check_error("{\"\\x\":", 0, "forbidden character after backslash");
+  check_error("{\"\\u12g4\":", 0, "4 hex digits");
   for (char const* text : {"\\ud834 ", "\\udd1e", "\\udd1e\\udd1e", "\\ud834\\ud834",
                            "\\ud834\\ue000", "\\ud834\\n", "\\ud834.udd1e"})
-    refused(std::string("{\"") + text + "\":", 0, "surrogate");
+    check_error(std::string("{\"") + text + "\":", 0, "surrogate");
   for (char const* text : {"\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
                            "\xf5\x80\x80\x80", "\xc3("})
-    refused(std::string("{\"") + text + "\":", 0, "ill-formed UTF-8");
+    check_error(std::string("{\"") + text + "\":", 0, "ill-formed UTF-8");
   for (char const* part :
        {"", "\"dtype\":\"F32\",\"shape\":[]", "\"dtype\":\"F32\",\"data_offsets\":[0,4]",
         "\"shape\":[],\"data_offsets\":[0,4]"})
-    refused(std::string("{\"a\":{") + part + "}}", 4, "needs dtype, shape and data_offsets");
-  refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0, "a: dtype comes twice");
-  refused("{\"a\":{\"shape\":[1],\"shape\":[]}}", 0, "a: shape comes twice");
-  refused("{\"a\":{\"data_offsets\":[0],\"data_offsets\":[4]}}", 4, "a: data_offsets comes twice");
-  refused("{\"a\":{\"what\":1}}", 0, "has what, which is unknown");
-  refused("{\"a\":" + entry("[0,4]", "[2]", "F16") + "}", 4, "is of F16, must be of F32 or F64");
-  refused("{\"a\":" + entry("[0,8]") + "}", 8, "not the bytes of its shape");
-  refused("{\"a\":" + entry("[0,4]", "[2]") + "}", 4, "not the bytes of its shape");
-  refused("{\"a\":" + entry("[0,4]") + "}", 3, "outside the data");
-  refused("{\"a\":" + entry("[4,0]") + "}", 8, "outside the data");
-  refused("{\"a\":" + entry("[0]") + "}", 8, "outside the data");
-  refused("{\"a\":" + entry("[0,-4]") + "}", 8, "lists of whole numbers");
-  refused("{\"a\":" + entry("[0,4.0]") + "}", 8, "lists of whole numbers");
-  refused("{\"a\":" + entry("[00,4]") + "}", 8, "expected ']'");
-  refused("{\"a\":" + entry("[0,9223372036854775808]") + "}", 8, "too great");
-  refused("{\"a\":" + entry("[0,4]", "[4294967296,4294967296]") + "}", 4, "too large");
-  refused("{\"a\":" + entry("[0,4]", "[9223372036854775807]") + "}", 4, "too large");
-  refused("{\"a\":" + entry("[0,0]", "[4294967296,4294967296,0]") + "}", 0, "too large");
-  refused("{\"a\":" + entry("[4,8]") + "}", 8, "leaves a hole");
-  refused("{\"a\":" + entry("[0,8]", "[2]") + ",\"b\":" + entry("[4,4]", "[0]") + "}", 8,
-          "overlaps");
-  refused("{\"a\":" + entry("[0,4]") + ",\"b\":" + entry("[0,4]") + "}", 4, "overlaps another");
-  refused("{\"a\":" + entry("[0,4]") + ",\"a\":" + entry("[4,8]") + "}", 8, "comes twice");
-  refused("{\"a\":" + entry("[0,18446744073709551616]") + "}", 8, "lists of whole numbers");
-  refused("{\"a\":" + entry("[0,1e999]") + "}", 8, "number overflow");
+    check_error(std::string("{\"a\":{") + part + "}}", 4, "needs dtype, shape and data_offsets");
+  check_error("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", 0, "a: dtype comes twice");
+  check_error("{\"a\":{\"shape\":[1],\"shape\":[]}}", 0, "a: shape comes twice");
+  check_error("{\"a\":{\"data_offsets\":[0],\"data_offsets\":[4]}}", 4,
+              "a: data_offsets comes twice");
+  check_error("{\"a\":{\"what\":1}}", 0, "has what, which is unknown");
+  check_error("{\"a\":" + tensor_entry("[0,4]", "[2]", "F16") + "}", 4,
+              "is of F16, must be of F32 or F64");
+  check_error("{\"a\":" + tensor_entry("[0,8]") + "}", 8, "not the bytes of its shape");
+  check_error("{\"a\":" + tensor_entry("[0,4]", "[2]") + "}", 4, "not the bytes of its shape");
+  check_error("{\"a\":" + tensor_entry("[0,4]") + "}", 3, "outside the data");
+  check_error("{\"a\":" + tensor_entry("[4,0]") + "}", 8, "outside the data");
+  check_error("{\"a\":" + tensor_entry("[0]") + "}", 8, "outside the data");
+  check_error("{\"a\":" + tensor_entry("[0,-4]") + "}", 8, "lists of whole numbers");
+  check_error("{\"a\":" + tensor_entry("[0,4.0]") + "}", 8, "lists of whole numbers");
+  check_error("{\"a\":" + tensor_entry("[00,4]") + "}", 8, "expected ']'");
+  check_error("{\"a\":" + tensor_entry("[0,9223372036854775808]") + "}", 8, "too great");
+  check_error("{\"a\":" + tensor_entry("[0,4]", "[4294967296,4294967296]") + "}", 4, "too large");
+  check_error("{\"a\":" + tensor_entry("[0,4]", "[9223372036854775807]") + "}", 4, "too large");
+  check_error("{\"a\":" + tensor_entry("[0,0]", "[4294967296,4294967296,0]") + "}", 0, "too large");
+  check_error("{\"a\":" + tensor_entry("[4,8]") + "}", 8, "leaves a hole");
+  check_error(
+      "{\"a\":" + tensor_entry("[0,8]", "[2]") + ",\"b\":" + tensor_entry("[4,4]", "[0]") + "}", 8,
+      "overlaps");
+  check_error("{\"a\":" + tensor_entry("[0,4]") + ",\"b\":" + tensor_entry("[0,4]") + "}", 4,
+              "overlaps another");
+  check_error("{\"a\":" + tensor_entry("[0,4]") + ",\"a\":" + tensor_entry("[4,8]") + "}", 8,
+              "comes twice");
+  check_error("{\"a\":" + tensor_entry("[0,18446744073709551616]") + "}", 8,
+              "lists of whole numbers");
+  check_error("{\"a\":" + tensor_entry("[0,1e999]") + "}", 8, "number overflow");
   // The last value must not exhaust the stack or memory.
-  std::string const misplaced = "dtype must be a string, shape and data_offsets lists of whole";
+  std::string const fail_misplaced =
+      "dtype must be a string, shape and data_offsets lists of whole";
   for (std::string const& value :
        {"1"s, "null"s, "true"s, "\"F32\""s, "[]"s, "{\"dtype\":1"s, "{\"dtype\":null"s,
         "{\"dtype\":[\"F32\"]"s, "{\"dtype\":{}"s, "{\"shape\":1"s, "{\"shape\":null"s,
         "{\"shape\":\"1\""s, "{\"shape\":[\"1\"]"s, "{\"shape\":[true]"s, "{\"shape\":[[1]]"s,
         "{\"shape\":[{}]"s, "{\"shape\":{}"s, "{\"shape\":" + std::string(1'000'000, '[')})
-    refused("{\"a\":" + value, 0, misplaced.c_str());
+    check_error("{\"a\":" + value, 0, fail_misplaced.c_str());
   for (char const* value :
        {"1", "\"a\"", "[]", "{\"a\":1}", "{\"a\":null}", "{\"a\":[\"b\"]}", "{\"a\":{}}"})
-    refused(std::string("{\"__metadata__\":") + value + "}", 0, "metadata must be strings");
-  refused("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "a comes twice");
-  refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "__metadata__ comes twice");
+    check_error(std::string("{\"__metadata__\":") + value + "}", 0, "metadata must be strings");
+  check_error("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "a comes twice");
+  check_error("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "__metadata__ comes twice");
 }
 TEST_CASE("invalid tensors are not written, and the old file remains") {
   std::vector<float> const f = {1, 2};
   save_tensors(path, {{"a", "F32", {2}, f.data(), 8}}, {});
-  std::string const old = bytes_of(path);
+  std::string const old = read_bytes(path);
   auto const outcome = [&](std::vector<stored_tensor> const& tensors, metadata const& meta) {
     std::string message = "written";
     try {
@@ -209,7 +216,7 @@ TEST_CASE("invalid tensors are not written, and the old file remains") {
     } catch (checkpoint_error const& e) {
       message = e.what();
     }
-    CHECK(bytes_of(path) == old);
+    CHECK(read_bytes(path) == old);
     return message;
   };
   std::string const prefix = "cannot write " + path + ": ";
@@ -233,26 +240,26 @@ TEST_CASE("invalid tensors are not written, and the old file remains") {
 TEST_CASE("a failed write reports the reason and keeps the old file") {
   std::vector<float> const f(1 << 20);
   save_tensors(path, {{"a", "F32", {1}, f.data(), 4}}, {});
-  std::string const old = bytes_of(path);
+  std::string const old = read_bytes(path);
   auto const message = [](int reason) { return std::generic_category().message(reason); };
   std::vector<stored_tensor> const large = {{"a", "F32", {1 << 20}, f.data(), f.size() * 4}};
 
   // Simulates a full disk: the limit of a page is within the data.
-  rlimit usual{};
-  REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
-  rlimit const page{4096, usual.rlim_max};
+  rlimit old_limit{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &old_limit) == 0);
+  rlimit const page_limit{4096, old_limit.rlim_max};
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
-  REQUIRE(setrlimit(RLIMIT_FSIZE, &page) == 0);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &page_limit) == 0);
   std::string failure = "written";
   try {
     save_tensors(path, large, {});
   } catch (checkpoint_error const& e) {
     failure = e.what();
   }
-  REQUIRE(setrlimit(RLIMIT_FSIZE, &usual) == 0);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &old_limit) == 0);
   std::signal(SIGXFSZ, handler);
   CHECK(failure == "cannot write " + path + ": " + message(EFBIG));
-  CHECK(bytes_of(path) == old);
+  CHECK(read_bytes(path) == old);
   CHECK(!std::ifstream(path + "." + std::to_string(getpid()) + ".part").good());
   std::remove(path.c_str());
 

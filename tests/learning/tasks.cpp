@@ -20,48 +20,48 @@ namespace {
 
 struct sample_buffer {
   std::vector<std::int32_t> tokens;
-  std::vector<float> numbers;
+  std::vector<float> features;
   sample data;
 
   explicit sample_buffer(sample_shape shape)
       : tokens(static_cast<std::size_t>(shape.length), -1),
-        numbers(static_cast<std::size_t>(shape.length * shape.features), -1.0F) {
-    data.tokens = tokens.data(), data.numbers = numbers.data();
+        features(static_cast<std::size_t>(shape.length * shape.features), -1.0F) {
+    data.tokens = tokens.data(), data.features = features.data();
   }
 };
 
 // Evaluates a formatted list with a stack, by the paper's definition.
-int evaluated(std::string const& text) {
+int evaluate(std::string const& text) {
   std::istringstream words(text);
   struct list {
     std::string op;
     std::vector<int> values;
   };
-  std::vector<list> open(1);
+  std::vector<list> open_lists(1);
   for (std::string word; words >> word;) {
     if (word[0] == '[') {
-      open.push_back({word.substr(1), {}});
+      open_lists.push_back({word.substr(1), {}});
     } else if (word == "]") {
-      list done = open.back();
-      open.pop_back();
-      std::vector<int>& v = done.values;
+      list closed = open_lists.back();
+      open_lists.pop_back();
+      std::vector<int>& v = closed.values;
       std::sort(v.begin(), v.end());
       std::size_t const n = v.size();
       int value = 0;
-      if (done.op == "MIN") value = v.front();
-      if (done.op == "MAX") value = v.back();
-      if (done.op == "MED") value = n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-      if (done.op == "SM")
+      if (closed.op == "MIN") value = v.front();
+      if (closed.op == "MAX") value = v.back();
+      if (closed.op == "MED") value = n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+      if (closed.op == "SM")
         for (int const digit : v) value = (value + digit) % 10;
       REQUIRE(n >= 2);
-      open.back().values.push_back(value);
+      open_lists.back().values.push_back(value);
     } else {
-      open.back().values.push_back(std::stoi(word));
+      open_lists.back().values.push_back(std::stoi(word));
     }
   }
-  REQUIRE(open.size() == 1);
-  REQUIRE(open[0].values.size() == 1);
-  return open[0].values[0];
+  REQUIRE(open_lists.size() == 1);
+  REQUIRE(open_lists[0].values.size() == 1);
+  return open_lists[0].values[0];
 }
 
 listops::size_config listops_lengths(index_t shortest, index_t longest) {
@@ -79,51 +79,51 @@ void check_share(double share, double expected, double n) {
 
 TEST_CASE("adding: a golden sample") {
   adding const task({8, 1});
-  sample_buffer m(task.shape());
-  task.write(split::training, 0, m.data);
-  CHECK(m.numbers[0] == doctest::Approx(0.9094860045).epsilon(1e-7));
+  sample_buffer buffer(task.shape());
+  task.write(split::training, 0, buffer.data);
+  CHECK(buffer.features[0] == doctest::Approx(0.9094860045).epsilon(1e-7));
   for (std::size_t i = 0; i < 8; ++i)
-    CHECK(m.numbers[2 * i + 1] == (i == 2 || i == 7 ? 1.0F : 0.0F));
-  CHECK(m.data.target == doctest::Approx(0.7684893372).epsilon(1e-7));
+    CHECK(buffer.features[2 * i + 1] == (i == 2 || i == 7 ? 1.0F : 0.0F));
+  CHECK(buffer.data.target == doctest::Approx(0.7684893372).epsilon(1e-7));
 }
 TEST_CASE("adding: a constant is correct for 15.36 %, and the target follows from the rows") {
   adding const task({20, 7});
-  sample_buffer m(task.shape());
+  sample_buffer buffer(task.shape());
   int const n = 20000;
-  int right = 0;
+  int correct = 0;
   for (int s = 0; s < n; ++s) {
-    task.write(split::test, s, m.data);
+    task.write(split::test, s, buffer.data);
     double sum = 0, marks = 0;
     for (std::size_t i = 0; i < 20; ++i) {
-      float const x = m.numbers[2 * i], mark = m.numbers[2 * i + 1];
+      float const x = buffer.features[2 * i], mark = buffer.features[2 * i + 1];
       REQUIRE((x > -1.0F && x <= 1.0F));
       sum += static_cast<double>(x * mark), marks += static_cast<double>(mark);
     }
     REQUIRE(marks == 2);
-    REQUIRE(std::fabs(0.5 + sum / 4 - static_cast<double>(m.data.target)) < 1e-6);
-    right += std::fabs(m.data.target - 0.5F) < task.shape().tolerance ? 1 : 0;
+    REQUIRE(std::fabs(0.5 + sum / 4 - static_cast<double>(buffer.data.target)) < 1e-6);
+    correct += std::fabs(buffer.data.target - 0.5F) < task.shape().tolerance ? 1 : 0;
   }
-  check_share(right / static_cast<double>(n), 0.1536, n);
+  check_share(correct / static_cast<double>(n), 0.1536, n);
 }
 TEST_CASE("temporal order: golden samples, and four equally frequent classes") {
   temporal_order const task({12, 1});
-  sample_buffer m(task.shape());
-  task.write(split::training, 0, m.data);
-  CHECK(m.tokens == std::vector<std::int32_t>{0, 3, 2, 0, 4, 0, 2, 3, 0, 3, 2, 5});
-  CHECK(m.data.label == 1);
-  task.write(split::training, 1, m.data);
-  CHECK(m.tokens == std::vector<std::int32_t>{4, 3, 1, 0, 2, 5, 1, 0, 3, 1, 3, 1});
-  CHECK(m.data.label == 1);
+  sample_buffer buffer(task.shape());
+  task.write(split::training, 0, buffer.data);
+  CHECK(buffer.tokens == std::vector<std::int32_t>{0, 3, 2, 0, 4, 0, 2, 3, 0, 3, 2, 5});
+  CHECK(buffer.data.label == 1);
+  task.write(split::training, 1, buffer.data);
+  CHECK(buffer.tokens == std::vector<std::int32_t>{4, 3, 1, 0, 2, 5, 1, 0, 3, 1, 3, 1});
+  CHECK(buffer.data.label == 1);
   int const n = 20000;
   int classes[4] = {};
   for (int s = 0; s < n; ++s) {
-    task.write(split::training, s, m.data);
+    task.write(split::training, s, buffer.data);
     std::vector<std::int32_t> marked;
-    for (std::int32_t const t : m.tokens)
+    for (std::int32_t const t : buffer.tokens)
       if (t >= 4) marked.push_back(t);
     REQUIRE(marked.size() == 2);
-    REQUIRE(m.data.label == 2 * (marked[0] - 4) + (marked[1] - 4));
-    ++classes[m.data.label];
+    REQUIRE(buffer.data.label == 2 * (marked[0] - 4) + (marked[1] - 4));
+    ++classes[buffer.data.label];
   }
   for (int const count : classes) check_share(count / static_cast<double>(n), 0.25, n);
 }
@@ -140,27 +140,27 @@ TEST_CASE("the two positions of synthetic tasks are uniform over pairs") {
 }
 TEST_CASE("listops: golden samples") {
   listops const small(listops_lengths(4, 29)), published({});
-  sample_buffer m(small.shape()), p(published.shape());
-  CHECK(small.attempts(split::training, 0, m.data) == 9);
-  CHECK(listops_text(m.data) == "[MAX 7 0 1 [MAX 9 2 8 2 6 8 8 ] ]");
-  CHECK(m.data.label == 9);
-  CHECK(published.attempts(split::training, 0, p.data) == 3);
+  sample_buffer buffer(small.shape()), p(published.shape());
+  CHECK(small.write_counting_attempts(split::training, 0, buffer.data) == 9);
+  CHECK(listops_text(buffer.data) == "[MAX 7 0 1 [MAX 9 2 8 2 6 8 8 ] ]");
+  CHECK(buffer.data.label == 9);
+  CHECK(published.write_counting_attempts(split::training, 0, p.data) == 3);
   CHECK(p.data.length == 744);
   CHECK(p.data.label == 6);
 }
 TEST_CASE("listops: labels, padding, and distinct samples within and between splits") {
   listops const task(listops_lengths(4, 200));
-  sample_buffer m(task.shape());
+  sample_buffer buffer(task.shape());
   std::set<std::string> seen;
   for (split const subset : {split::training, split::test})
     for (int s = 0; s < 1000; ++s) {
-      task.write(subset, s, m.data);
-      REQUIRE((4 <= m.data.length && m.data.length <= 200));
-      std::string const text = listops_text(m.data);
-      REQUIRE(evaluated(text) == m.data.label);
-      for (auto i = static_cast<std::size_t>(m.data.length); i < 200; ++i)
-        REQUIRE(m.tokens[i] == 0);
-      if (m.data.length > 30)
+      task.write(subset, s, buffer.data);
+      REQUIRE((4 <= buffer.data.length && buffer.data.length <= 200));
+      std::string const text = listops_text(buffer.data);
+      REQUIRE(evaluate(text) == buffer.data.label);
+      for (auto i = static_cast<std::size_t>(buffer.data.length); i < 200; ++i)
+        REQUIRE(buffer.tokens[i] == 0);
+      if (buffer.data.length > 30)
         seen.insert(text);
       else
         seen.insert(text + std::to_string(seen.size()));  // short samples may be equal
@@ -169,16 +169,16 @@ TEST_CASE("listops: labels, padding, and distinct samples within and between spl
 }
 TEST_CASE("listops: 8.2 % of the trees are accepted; distribution of lengths and classes") {
   listops const task({});
-  sample_buffer m(task.shape());
+  sample_buffer buffer(task.shape());
   int const n = 4000;
   double drawn = 0, length = 0, squares = 0;
   int classes[10] = {};
   for (int s = 0; s < n; ++s) {
-    drawn += static_cast<double>(task.attempts(split::training, s, m.data)) + 1;
-    auto const l = static_cast<double>(m.data.length);
+    drawn += static_cast<double>(task.write_counting_attempts(split::training, s, buffer.data)) + 1;
+    auto const l = static_cast<double>(buffer.data.length);
     REQUIRE((l > 500 && l < 2000));
     length += l, squares += l * l;
-    ++classes[m.data.label];
+    ++classes[buffer.data.label];
   }
   check_share(n / drawn, 0.0825, drawn);
   // 15,000 trees from Python's random numbers have a mean of 1037.5 with a standard error of 3.2.

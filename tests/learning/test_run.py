@@ -26,16 +26,16 @@ SMALL = {"task": "adding", "length": "32", "model": "chord", "block": "bare", "w
          "test-samples": "200"}
 
 
-def words(flags: dict[str, str], **more: str) -> list[str]:
+def command_line(flags: dict[str, str], **more: str) -> list[str]:
     return [str(PROGRAM)] + [word for name, value in {**flags, **more}.items() for word in ("--" + name.replace("_", "-"), value)]
 
 
-def tensors(path: Path) -> bytes:
+def tensor_bytes(path: Path) -> bytes:
     data = path.read_bytes()
     return data[8 + struct.unpack("<Q", data[:8])[0]:]
 
 
-def finished(model: str, accuracy: float, step: int, steps: int = 100, seed: int = 1) -> tuple[Run, Result]:
+def finished_run(model: str, accuracy: float, step: int, steps: int = 100, seed: int = 1) -> tuple[Run, Result]:
     test = {"event": "test", "step": step, "accuracy": accuracy, "loss": 1.0, "samples": 2000, "seconds": 90.0}
     return Run({"model": model, "steps": str(steps)}, seed, Path()), Result({}, [], [test], {"reason": "steps"})
 
@@ -44,39 +44,39 @@ class Tables(unittest.TestCase):
     BASELINES = {"nothing": 0.17, "the first token": 0.36, "more": 0.43}
 
     def test_a_baseline_is_beaten_by_two_standard_errors(self) -> None:
-        error = tables.error_of(0.38, 2000)
+        error = tables.standard_error(0.38, 2000)
         self.assertAlmostEqual(error, 0.01085, places=5)
         both = 0.011369  # with the error of the baseline, 36 % of 20,000: sqrt(0.010853^2 + 0.003394^2)
-        self.assertEqual(tables.passed(0.36 + 2.01 * both, error, self.BASELINES), "beats the baseline of the first token")
-        self.assertEqual(tables.passed(0.36 + 1.99 * both, error, self.BASELINES), "beats the baseline of nothing")
-        self.assertEqual(tables.passed(0.17, error, self.BASELINES), "beats no baseline")
+        self.assertEqual(tables.describe_beaten_baseline(0.36 + 2.01 * both, error, self.BASELINES), "beats the baseline of the first token")
+        self.assertEqual(tables.describe_beaten_baseline(0.36 + 1.99 * both, error, self.BASELINES), "beats the baseline of nothing")
+        self.assertEqual(tables.describe_beaten_baseline(0.17, error, self.BASELINES), "beats no baseline")
 
     def test_a_large_spread_of_seeds_beats_less(self) -> None:
-        self.assertAlmostEqual(tables.error_of_mean(0.5, None, 1, 2500), 0.01)
-        self.assertAlmostEqual(tables.error_of_mean(0.5, 0.03, 4, 2500), 0.0180278, places=7)  # sqrt(0.01^2 + 0.015^2)
-        near = tables.accuracy_row([finished("csp", 0.415, 100), finished("csp", 0.425, 100, seed=2)], self.BASELINES, None, [])
-        far = tables.accuracy_row([finished("csp", 0.22, 100), finished("csp", 0.62, 100, seed=2)], self.BASELINES, None, [])
+        self.assertAlmostEqual(tables.standard_error_of_mean(0.5, None, 1, 2500), 0.01)
+        self.assertAlmostEqual(tables.standard_error_of_mean(0.5, 0.03, 4, 2500), 0.0180278, places=7)  # sqrt(0.01^2 + 0.015^2)
+        near = tables.accuracy_row([finished_run("csp", 0.415, 100), finished_run("csp", 0.425, 100, seed=2)], self.BASELINES, None, [])
+        far = tables.accuracy_row([finished_run("csp", 0.22, 100), finished_run("csp", 0.62, 100, seed=2)], self.BASELINES, None, [])
         self.assertEqual((near[1], near[4]), ("42.0 % +- 0.7", "beats the baseline of the first token"))
         self.assertEqual((far[1], far[4]), ("42.0 % +- 28.3", "beats no baseline"))
 
     def test_means_spreads_and_what_is_scaled(self) -> None:
-        row = tables.accuracy_row([finished("csp", 0.40, 100), finished("csp", 0.44, 100, seed=2)], self.BASELINES, [37.65, "a paper"], [])
+        row = tables.accuracy_row([finished_run("csp", 0.40, 100), finished_run("csp", 0.44, 100, seed=2)], self.BASELINES, [37.65, "a paper"], [])
         self.assertEqual(row, ["csp", "42.0 % +- 2.8", "2", "ours", "beats the baseline of the first token", "100", "1.5", "37.65 %", "quoted: a paper"])
-        row = tables.accuracy_row([finished("none", 0.17, 50)], self.BASELINES, None, ["width 16, not 64"])
+        row = tables.accuracy_row([finished_run("none", 0.17, 50)], self.BASELINES, None, ["width 16, not 64"])
         self.assertEqual(row[1:5], ["17.0 %", "1", "ours, scaled: width 16, not 64; 50 of 100 steps", "beats no baseline"])
 
     def test_a_run_without_a_test_has_a_row(self) -> None:
-        run, result = finished("none", 0.17, 50)
+        run, result = finished_run("none", 0.17, 50)
         result.test.clear()
         row = tables.accuracy_row([(run, result)], self.BASELINES, [37.65, "a paper"], [])
         self.assertEqual(row, ["none", "", "", "no test yet", "", "", "", "37.65 %", "quoted: a paper"])
 
     def test_a_table_on_the_page(self) -> None:
         table = tables.Table("A & B", ["It says <so>."], ["x", "y"], [["1", "<2>"]])
-        text = page.of_markdown(table.markdown())
+        text = page.html_from_markdown(table.markdown())
         for part in ("<h2>A &amp; B</h2>", "<p>It says &lt;so&gt;.</p>", "<th>y</th>", "<td>&lt;2&gt;</td>"):
             self.assertIn(part, text)
-        quoted = page.of_markdown(tables.Table("A", [], ["x", "published"], [["1", "2"]]).markdown())
+        quoted = page.html_from_markdown(tables.Table("A", [], ["x", "published"], [["1", "2"]]).markdown())
         self.assertIn('<td>1</td><td class="soft">2</td>', quoted)
 
 
@@ -163,14 +163,14 @@ class Program(unittest.TestCase):
 
     def test_an_interrupted_run_goes_on_with_the_same_bits(self) -> None:
         whole, parts = self.folder / "whole", self.folder / "parts"
-        subprocess.run(words(SMALL, steps="400", checkpoint=str(whole), threads="1"), check=True, capture_output=True)
-        with subprocess.Popen(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+        subprocess.run(command_line(SMALL, steps="400", checkpoint=str(whole), threads="1"), check=True, capture_output=True)
+        with subprocess.Popen(command_line(SMALL, steps="400", checkpoint=str(parts), threads="2"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
             run.stdout.readline()  # the size, before the first step
             run.send_signal(signal.SIGINT)
         self.assertIn(run.returncode, (130, 0))  # 0: it ended before the signal
-        done = subprocess.run(words(SMALL, steps="400", checkpoint=str(parts), threads="2"), check=True, capture_output=True, encoding="utf-8")
-        self.assertIn("step 400: test loss", done.stdout)
-        self.assertEqual(tensors(whole), tensors(parts))
+        process = subprocess.run(command_line(SMALL, steps="400", checkpoint=str(parts), threads="2"), check=True, capture_output=True, encoding="utf-8")
+        self.assertIn("step 400: test loss", process.stdout)
+        self.assertEqual(tensor_bytes(whole), tensor_bytes(parts))
 
     def test_a_call_that_does_not_train_yet_ends_at_once(self) -> None:
         call = [str(PROGRAM), "--baselines", "--test-samples", "16000000"]  # takes minutes
@@ -186,7 +186,7 @@ class Program(unittest.TestCase):
 
     def test_a_checkpoint_with_a_wrong_step_is_refused(self) -> None:
         path = self.folder / "checkpoint"
-        call = words(SMALL, steps="3", checkpoint=str(path))
+        call = command_line(SMALL, steps="3", checkpoint=str(path))
         subprocess.run(call, check=True, capture_output=True)
         data = path.read_bytes()
         end = 8 + struct.unpack("<Q", data[:8])[0]
@@ -195,13 +195,13 @@ class Program(unittest.TestCase):
             header["__metadata__"]["step"] = step
             text = json.dumps(header).encode()
             path.write_bytes(struct.pack("<Q", len(text)) + text + data[end:])
-            done = subprocess.run(call, capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual((done.returncode, done.stderr), (1, f"slicesort_train: {path}: step is '{step}', must be a whole number from 0 to 3\n"))
+            process = subprocess.run(call, capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual((process.returncode, process.stderr), (1, f"slicesort_train: {path}: step is '{step}', must be a whole number from 0 to 3\n"))
 
     def test_a_run_log_on_a_full_disk_fails_the_run(self) -> None:
         for flag in ("run-log", "journal"):  # the second is deprecated
-            done = subprocess.run(words({**SMALL, flag: "/dev/full"}, steps="2"), capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual((done.returncode, done.stderr), (1, "slicesort_train: cannot write the run log /dev/full: No space left on device\n"))
+            process = subprocess.run(command_line({**SMALL, flag: "/dev/full"}, steps="2"), capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual((process.returncode, process.stderr), (1, "slicesort_train: cannot write the run log /dev/full: No space left on device\n"))
 
     def test_the_flag_readers_is_a_deprecated_name_of_baselines(self) -> None:
         call = ["--test-samples", "100", "--length", "40", "--shortest", "10"]
@@ -211,8 +211,8 @@ class Program(unittest.TestCase):
 
     def test_a_finished_run_without_a_run_log_is_tested_again(self) -> None:
         flags = {**SMALL, "steps": "3", "checkpoint": str(self.folder / "checkpoint")}
-        first = subprocess.run(words(flags), check=True, capture_output=True, encoding="utf-8").stdout
-        again = subprocess.run(words(flags, run_log=str(self.folder / "log")), check=True, capture_output=True, encoding="utf-8").stdout
+        first = subprocess.run(command_line(flags), check=True, capture_output=True, encoding="utf-8").stdout
+        again = subprocess.run(command_line(flags, run_log=str(self.folder / "log")), check=True, capture_output=True, encoding="utf-8").stdout
         result = read_run_log(self.folder / "log")
         self.assertTrue(result.complete)
         self.assertEqual(result.step, 3)
@@ -221,24 +221,24 @@ class Program(unittest.TestCase):
     def test_the_system_may_provide_fewer_threads(self) -> None:
         def no_memory_for_stacks() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY))
-        done = subprocess.run(words(SMALL, steps="2", threads="4096"), capture_output=True, encoding="utf-8", check=False, preexec_fn=no_memory_for_stacks)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        process = subprocess.run(command_line(SMALL, steps="2", threads="4096"), capture_output=True, encoding="utf-8", check=False, preexec_fn=no_memory_for_stacks)
+        self.assertEqual(process.returncode, 0, process.stderr)
 
     def test_an_error_in_a_thread_has_a_message(self) -> None:
-        done = subprocess.run(words({"task": "listops", "length": "300000", "shortest": "300000", "width": "1", "layers": "1", "batch": "2", "threads": "2",
+        process = subprocess.run(command_line({"task": "listops", "length": "300000", "shortest": "300000", "width": "1", "layers": "1", "batch": "2", "threads": "2",
                                      "training-samples": "2", "model": "none", "pool": "cls"}), capture_output=True, encoding="utf-8", check=False)
-        self.assertEqual((done.returncode, done.stderr), (2, "slicesort_train: listops: no tree of such a length was found\n"))
+        self.assertEqual((process.returncode, process.stderr), (2, "slicesort_train: listops: no tree of such a length was found\n"))
 
     def test_a_checkpoint_of_another_run_is_refused(self) -> None:
         path = self.folder / "checkpoint"
-        subprocess.run(words(SMALL, steps="2", checkpoint=str(path)), check=True, capture_output=True)
-        done = subprocess.run(words({**SMALL, "rate": "0.01"}, steps="2", checkpoint=str(path)), capture_output=True, encoding="utf-8", check=False)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("is of another run", done.stderr)
+        subprocess.run(command_line(SMALL, steps="2", checkpoint=str(path)), check=True, capture_output=True)
+        process = subprocess.run(command_line({**SMALL, "rate": "0.01"}, steps="2", checkpoint=str(path)), capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("is of another run", process.stderr)
 
     def test_a_dry_run_says_the_memory_and_trains_nothing(self) -> None:
-        done = subprocess.run([*words(SMALL, steps="2", checkpoint=str(self.folder / "none")), "--dry-run"], check=True, capture_output=True, encoding="utf-8")
-        self.assertRegex(done.stdout, r"chord on adding: \d+ parameters, [\d.]+ MB for them and their moments, [\d.]+ MB for a step")
+        process = subprocess.run([*command_line(SMALL, steps="2", checkpoint=str(self.folder / "none")), "--dry-run"], check=True, capture_output=True, encoding="utf-8")
+        self.assertRegex(process.stdout, r"chord on adding: \d+ parameters, [\d.]+ MB for them and their moments, [\d.]+ MB for a step")
         self.assertFalse((self.folder / "none").exists())
 
     def test_rejected_arguments(self) -> None:
@@ -251,9 +251,9 @@ class Program(unittest.TestCase):
                                "length", "training-samples", "test-samples")),
                             ({"threads": "4e9"}, "--threads is '4e9', must be a whole number from 1 to 4096"),
                             ({"stpes": "3"}, "there is no flag --stpes; there are steps")):
-            done = subprocess.run(words({**SMALL, **flags}), capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn(says, done.stderr)
+            process = subprocess.run(command_line({**SMALL, **flags}), capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual(process.returncode, 2, process.stderr)
+            self.assertIn(says, process.stderr)
 
     def test_every_model_takes_a_step(self) -> None:
         listed = subprocess.run([str(PROGRAM), "--list"], check=True, capture_output=True, encoding="utf-8").stdout
@@ -263,9 +263,9 @@ class Program(unittest.TestCase):
             for pool in ("mean", "cls"):
                 flags = {"task": "listops", "length": "40", "shortest": "10", "model": model, "width": "8", "heads": "2", "batch": "4", "pool": pool,
                          "steps": "2", "test-samples": "6", "reach": "9" if model in ("cdil",) else "0"}
-                done = subprocess.run(words(flags), capture_output=True, encoding="utf-8", check=False)
-                self.assertEqual(done.returncode, 0, f"{model}, {pool}: {done.stderr}")
-                self.assertIn("step 2: test loss", done.stdout)
+                process = subprocess.run(command_line(flags), capture_output=True, encoding="utf-8", check=False)
+                self.assertEqual(process.returncode, 0, f"{model}, {pool}: {process.stderr}")
+                self.assertIn("step 2: test loss", process.stdout)
 
     def test_a_mistake_is_noticed_before_anything_is_trained(self) -> None:
         with self.assertRaisesRegex(UsageError, "^there is no model 'chrd'; there are chord"):
@@ -297,23 +297,23 @@ class Program(unittest.TestCase):
         self.assertTrue(log.with_name("checkpoint.safetensors").exists())
 
     def test_tables_are_of_their_task(self) -> None:
-        done = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--table", "listops", "--preset",
+        process = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--table", "listops", "--preset",
                                "paramixer/adding"], capture_output=True, encoding="utf-8", check=False)
-        self.assertEqual((done.returncode, done.stderr), (2, "examples/learning/run: --table listops is of the task listops, not of adding\n"))
+        self.assertEqual((process.returncode, process.stderr), (2, "examples/learning/run: --table listops is of the task listops, not of adding\n"))
 
     def test_a_dry_run_of_an_unknown_model_fails(self) -> None:
         for model, status in (("chrd", 2), ("chord", 0)):
-            done = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--preset", "small/listops",
+            process = subprocess.run([sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--preset", "small/listops",
                                    "--model", model, "--dry-run"], capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertEqual(process.returncode, status, process.stderr)
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_models_with_the_same_settings_share_a_figure(self) -> None:
         call = [sys.executable, "-m", "command", "--program", str(PROGRAM), "--results", str(self.folder), "--preset", "small/listops",
                 "--set", "steps=2", "--set", "test-every=1", "--set", "test-samples=20"]
         for model in ("chord", "none"):
-            done = subprocess.run([*call, "--model", model], capture_output=True, encoding="utf-8", check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            process = subprocess.run([*call, "--model", model], capture_output=True, encoding="utf-8", check=False)
+            self.assertEqual(process.returncode, 0, process.stderr)
         drawn, = (json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob("figure-*.json"))
         self.assertEqual([curve["model"] for curve in drawn["curves"]], ["none", "chord"])
         self.assertEqual(list(drawn["lines"])[:2], ["majority", "reads the first token"])

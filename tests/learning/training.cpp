@@ -40,10 +40,10 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 namespace {
 
 using namespace learning;
-using maker = std::function<std::unique_ptr<model<float>>(sample_shape)>;
+using model_maker = std::function<std::unique_ptr<model<float>>(sample_shape)>;
 
 template <class Mixer, class Block = pre_norm>
-maker make(typename Mixer::config mixer = {}) {
+model_maker mixer_maker(typename Mixer::config mixer = {}) {
   return [mixer](sample_shape input) {
     encoder_config config;
     config.width = 16, config.hidden = 24, config.rules.dropout = 0.1;
@@ -51,21 +51,21 @@ maker make(typename Mixer::config mixer = {}) {
   };
 }
 
-std::vector<std::pair<std::string, maker>> every_mixer() {
-  mixers::attention<>::config heads;
-  heads.heads = 2, heads.dropout = 0.1;
-  return {{"sorting", make<mixers::sorting<>>()},
-          {"csp", make<mixers::csp<>>()},
-          {"attention", make<mixers::attention<>>(heads)},
-          {"chord", make<mixers::sparse_mix<>, bare>()},
-          {"none", make<mixers::none<>, post_norm>()}};
+std::vector<std::pair<std::string, model_maker>> every_mixer() {
+  mixers::attention<>::config attention_config;
+  attention_config.heads = 2, attention_config.dropout = 0.1;
+  return {{"sorting", mixer_maker<mixers::sorting<>>()},
+          {"csp", mixer_maker<mixers::csp<>>()},
+          {"attention", mixer_maker<mixers::attention<>>(attention_config)},
+          {"chord", mixer_maker<mixers::sparse_mix<>, bare>()},
+          {"none", mixer_maker<mixers::none<>, post_norm>()}};
 }
 
 training_config config(unsigned threads) {
-  training_config r;
-  r.batch = 24, r.steps = 4, r.threads = threads, r.seed = 9;
-  r.update.clip = 1, r.update.decay = 0.1;
-  return r;
+  training_config result;
+  result.batch = 24, result.steps = 4, result.threads = threads, result.seed = 9;
+  result.update.clip = 1, result.update.decay = 0.1;
+  return result;
 }
 
 constexpr index_t length = 100;       // 24 * 100 rows: three tiles
@@ -76,7 +76,7 @@ struct outcome {
   std::vector<double> losses;
   std::vector<float> parameters;
 };
-outcome train(maker const& make_model, unsigned threads) {
+outcome train(model_maker const& make_model, unsigned threads) {
   noise const samples({length, 1, 10000, test_samples});
   auto const m = make_model(samples.shape());
   trainer t(*m, samples, config(threads));
@@ -149,7 +149,7 @@ TEST_CASE("steps allocate nothing, and their memory is known in advance") {
 
 TEST_CASE("a test does not change the model, and accepts an incomplete batch") {
   noise const samples({length, 1, 10000, test_samples});
-  auto const m = make<mixers::sorting<>>()(samples.shape());
+  auto const m = mixer_maker<mixers::sorting<>>()(samples.shape());
   trainer t(*m, samples, config(1));
   t.train();
   std::vector<float> const before = m->params().values();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch of generated samples, a small model, and a comparison of its gradients with differences
-// of the loss.
+// A batch of generated samples, a small model, and a comparison of its gradients with finite
+// differences of the loss.
 #pragma once
 
 #include "learning/encoder.hpp"
@@ -22,72 +22,73 @@ using namespace learning;
 /// Generated samples of `shape` with various lengths, among them 1.
 template <class T>
 struct generated_batch {
-  explicit generated_batch(sample_shape s, index_t size = 4) : shape(s) {
+  explicit generated_batch(sample_shape batch_shape, index_t size = 4) : shape(batch_shape) {
     random_stream const random(11, 5);
-    std::uint64_t place = 0;
+    std::uint64_t draw_index = 0;
     for (index_t b = 0; b < size; ++b) {
-      lengths.push_back(b == 1 ? 1 : s.length - b % 3);
-      labels.push_back(static_cast<std::int32_t>(random.below(place++, s.outputs)));
-      targets.push_back(static_cast<T>(random.unit(place++)));
-      for (index_t n = 0; n < s.length; ++n) {
+      lengths.push_back(b == 1 ? 1 : batch_shape.length - b % 3);
+      labels.push_back(static_cast<std::int32_t>(random.below(draw_index++, batch_shape.outputs)));
+      targets.push_back(static_cast<T>(random.unit(draw_index++)));
+      for (index_t n = 0; n < batch_shape.length; ++n) {
         bool const valid = n < lengths.back();
-        if (s.features == 0)
-          tokens.push_back(valid ? static_cast<std::int32_t>(random.below(place++, s.vocabulary))
-                                 : 0);
-        for (index_t f = 0; f < s.features; ++f)
-          numbers.push_back(valid ? static_cast<T>(random.normal(place++)) : T(0));
+        if (batch_shape.features == 0)
+          tokens.push_back(
+              valid ? static_cast<std::int32_t>(random.below(draw_index++, batch_shape.vocabulary))
+                    : 0);
+        for (index_t f = 0; f < batch_shape.features; ++f)
+          features.push_back(valid ? static_cast<T>(random.normal(draw_index++)) : T(0));
       }
     }
   }
   batch<T> view() const {
     auto const size = static_cast<index_t>(labels.size());
-    return {size,          shape,         tokens.data(), numbers.data(), {lengths.data(), size},
+    return {size,          shape,         tokens.data(), features.data(), {lengths.data(), size},
             labels.data(), targets.data()};
   }
 
   sample_shape shape;
   std::vector<std::int32_t> tokens, labels;
-  std::vector<T> numbers, targets;
+  std::vector<T> features, targets;
   std::vector<index_t> lengths;
 };
 
-/// Runs steps of a model like a trainer.
+/// Runs forward and backward of a model as a trainer does.
 template <class T>
-class trial {
+class model_runner {
  public:
-  trial(model<T>& m, batch<T> const& input, unsigned threads = 1)
+  model_runner(model<T>& model, batch<T> const& input, unsigned threads = 1)
       : threads_(threads),
         input_(input),
-        model_(m),
+        model_(model),
         context_{threads_, memory_},
         dy_(static_cast<std::size_t>(input.size * input.shape.outputs)) {
     context_.seed = 3, context_.step = 2;
-    gradients();  // counts
+    compute_gradients();  // only measures the memory
     memory_.allocate();
   }
 
   memory& stack() { return memory_; }
-  /// Computes the gradients of the loss in the model's gradient array. Returns the loss.
-  double gradients() {
+  /// Computes the gradients of the loss into the model's gradient array. Returns the loss.
+  double compute_gradients() {
     std::fill(model_.params().gradients().begin(), model_.params().gradients().end(), T(0));
-    double const result = forward();
-    model_.backward(context_, input_, answers(dy_.data()));
+    double const result = compute_loss();
+    model_.backward(context_, input_, output_matrix(dy_.data()));
     return result;
   }
   /// Computes the loss.
-  double forward(bool training = true) {
+  double compute_loss(bool training = true) {
     memory_.clear();
     context_.training = training;
-    matrix<T> const y = answers(context_.keep(input_.size * input_.shape.outputs));
+    matrix<T> const y = output_matrix(context_.keep(input_.size * input_.shape.outputs));
     model_.forward(context_, input_, y);
-    if (memory_.counting()) return 0;
+    if (memory_.is_counting()) return 0;
     y_.assign(y.data, y.data + y.rows * y.columns);
-    return loss<T>(input_, y, answers(dy_.data())).mean_loss();
+    return loss<T>(input_, y, output_matrix(dy_.data())).mean_loss();
   }
   std::vector<T> const& outputs() const { return y_; }
 
  private:
-  matrix<T> answers(T* data) const { return {data, input_.size, input_.shape.outputs}; }
+  matrix<T> output_matrix(T* data) const { return {data, input_.size, input_.shape.outputs}; }
 
   thread_pool threads_;
   memory memory_;
@@ -97,23 +98,23 @@ class trial {
   std::vector<T> dy_, y_;
 };
 
-/// Compares every gradient of a model with a central difference of the loss.
-inline void check_gradients(model<double>& m, batch<double> const& input) {
-  trial<double> run(m, input);
-  run.gradients();
-  std::vector<double> const gradients = m.params().gradients();
-  for (auto const& entry : m.params().entries()) {
+/// Compares every gradient of a model with central differences of the loss.
+inline void check_gradients(model<double>& model, batch<double> const& input) {
+  model_runner<double> runner(model, input);
+  runner.compute_gradients();
+  std::vector<double> const gradients = model.params().gradients();
+  for (auto const& entry : model.params().entries()) {
     CAPTURE(std::string(entry.name));
     double largest = 0;
     for (index_t i = 0; i < entry.size; ++i) {
       auto const n = static_cast<std::size_t>(entry.offset + i);
-      double& value = m.params().values()[n];
+      double& value = model.params().values()[n];
       double const before = value;
       constexpr double step = 1e-5;  // balances truncation and rounding errors
       value = before + step;
-      double const above = run.forward();
+      double const above = runner.compute_loss();
       value = before - step;
-      double const below = run.forward();
+      double const below = runner.compute_loss();
       value = before;
       CAPTURE(i);
       CHECK(gradients[n] ==
@@ -133,6 +134,6 @@ inline encoder_config small_encoder() {
   return config;
 }
 inline sample_shape small_tokens() { return {9, 0, 5, 3, 0}; }
-inline sample_shape small_numbers() { return {9, 2, 0, 1, 0.1F}; }
+inline sample_shape small_features() { return {9, 2, 0, 1, 0.1F}; }
 
 }  // namespace learning_tests

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on tensors of a file, forward and backward, for check_attention.py: attention_file
-// host|cuda IN OUT. IN: eleven 64-bit integers and a double (`request`), then q, k, v, the optional
-// bias, and dy; OUT: y, dq, dk, dv and dbias. Masks from 100 on are sparse masks, on the host only.
+// Runs attention forward and backward on tensors read from a file. check_attention.py calls it:
+// attention_file host|cuda IN OUT. IN holds `attention_params`, then q, k, v, the optional bias,
+// and dy; OUT receives y, dq, dk, dv and dbias.
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
 #include "support/pattern_mask.hpp"
@@ -21,100 +21,121 @@ using namespace support;
 
 namespace {
 
-struct request {
-  std::int64_t dtype, materialized, mask, offset, bias;
-  std::int64_t batch, heads, queries, keys, channels, values;
+// Codes of the sparse masks, on the host only. Smaller codes are values of mask_kind.
+enum mask_codes : std::int64_t {
+  fixed_mask = 100,
+  causal_fixed_mask,
+  window_globals_mask,
+  dilated_mask,
+  chunk_back_mask,
+  strided_mask,
+  bigbird_mask
+};
+// Dense: a value per pair. Relative: a value per distance, shared by samples. Shared: a value per
+// pair, shared by samples and heads.
+enum bias_codes : std::int64_t { no_bias, dense_bias, relative_bias, shared_bias };
+
+// The header of the input file.
+struct attention_params {
+  std::int64_t dtype, materialized, mask_code, offset, bias_code;
+  std::int64_t batch, heads, queries, keys, channels, value_channels;
   double scale;
 
-  // Bias 1 has a number per pair; 2 is relative, shared by samples; 3 is shared by samples and
-  // heads.
   ss::extents4 bias_shape() const {
-    if (bias == 1) return {batch, heads, queries, keys};
-    if (bias == 2) return {1, heads, 1, queries + keys - 1};
-    if (bias == 3) return {1, 1, queries, keys};
+    if (bias_code == dense_bias) return {batch, heads, queries, keys};
+    if (bias_code == relative_bias) return {1, heads, 1, queries + keys - 1};
+    if (bias_code == shared_bias) return {1, 1, queries, keys};
     return {};
   }
 };
 
-// Calls f(mask) with a sparse mask of check_attention.py.
+// Calls f(mask) with the sparse mask of the code.
 template <class F>
-void with_sparse_mask(request const& r, F const& f) {
+void with_sparse_mask(attention_params const& params, F const& f) {
   namespace mask = ss::mask;
-  mask::bigbird blocks{16, 3, 1, 2, 7};
-  blocks.keys = r.keys;
-  switch (r.mask) {
-    case 100:
+  mask::bigbird bigbird{16, 3, 1, 2, 7};
+  bigbird.keys = params.keys;
+  switch (params.mask_code) {
+    case fixed_mask:
       return f(mask::fixed{10, 3});
-    case 101:
+    case causal_fixed_mask:
       return f(mask::both{mask::causal{}, mask::fixed{16, 2, true}});
-    case 102:
+    case window_globals_mask:
       return f(mask::either{mask::window{7, 5}, mask::globals{3}});
-    case 103:
+    case dilated_mask:
       return f(mask::dilated_window{12, 10, 4});
-    case 104:
+    case chunk_back_mask:
       return f(mask::chunk_back{20});
-    case 105:
+    case strided_mask:
       return f(mask::strided{4});
-    case 106:
-      return f(blocks);
+    case bigbird_mask:
+      return f(bigbird);
     default:
       throw std::runtime_error("unknown mask");
   }
 }
 
 template <class T, class Algorithm, class Mask, class Exec>
-void answer_with(Exec const& exec, Mask const& mask, request const& r, std::ifstream& input,
-                 std::ofstream& output) {
-  ss::extents4 const q_shape{r.batch, r.heads, r.queries, r.channels},
-      k_shape{r.batch, r.heads, r.keys, r.channels}, v_shape{r.batch, r.heads, r.keys, r.values},
-      y_shape{r.batch, r.heads, r.queries, r.values}, bias_shape = r.bias_shape();
-  auto const read = [&](ss::extents4 e) { return read_tensor<T>(input, e.size()); };
+void run_with_mask(Exec const& exec, Mask const& mask, attention_params const& params,
+                   std::ifstream& input, std::ofstream& output) {
+  ss::extents4 const q_shape{params.batch, params.heads, params.queries, params.channels},
+      k_shape{params.batch, params.heads, params.keys, params.channels},
+      v_shape{params.batch, params.heads, params.keys, params.value_channels},
+      y_shape{params.batch, params.heads, params.queries, params.value_channels},
+      bias_shape = params.bias_shape();
+  auto const read = [&](ss::extents4 shape) { return read_tensor<T>(input, shape.size()); };
   auto const q = read(q_shape), k = read(k_shape), v = read(v_shape), bias = read(bias_shape),
              dy = read(y_shape);
-  ss::attention_inputs<T> const inputs{
-      {q.data(), q_shape},
-      {k.data(), k_shape},
-      {v.data(), v_shape},
-      r.bias != 0 ? ss::tensor4<T const>(bias.data(), bias_shape) : ss::tensor4<T const>()};
+  ss::attention_inputs<T> const inputs{{q.data(), q_shape},
+                                       {k.data(), k_shape},
+                                       {v.data(), v_shape},
+                                       params.bias_code != no_bias
+                                           ? ss::tensor4<T const>(bias.data(), bias_shape)
+                                           : ss::tensor4<T const>()};
 
-  ss::softmax_attention<Mask, Algorithm> const op{mask, r.scale};
+  ss::softmax_attention<Mask, Algorithm> const op{mask, params.scale};
   using state_type = typename ss::detail::attention_traits<Algorithm>::template state<T>;
   ss::extents4 const state_shape = op.saved_extents(q_shape, v_shape);
   std::vector<state_type> state(static_cast<std::size_t>(state_shape.size()));
   ss::tensor4<state_type> const saved{state.data(), state_shape};
   guarded_workspace scratch(op.template workspace_bytes<T>(exec, q_shape, v_shape, bias_shape));
   std::vector<T> y(dy.size()), dq(q.size()), dk(k.size()), dv(v.size()), dbias(bias.size());
-  ss::tensor4<T> const result{y.data(), y_shape};
-  op.forward(exec, inputs, result, {saved}, scratch.get());
-  op.backward(exec, ss::tensor4<T const>(dy.data(), y_shape), inputs, result,
-              {ss::tensor4<state_type const>(saved)},
-              {{dq.data(), q_shape},
-               {dk.data(), k_shape},
-               {dv.data(), v_shape},
-               r.bias != 0 ? ss::tensor4<T>(dbias.data(), bias_shape) : ss::tensor4<T>()},
-              scratch.get());
-  for (auto const* elements : {&y, &dq, &dk, &dv, &dbias}) write_tensor(output, *elements);
+  ss::tensor4<T> const y_view{y.data(), y_shape};
+  op.forward(exec, inputs, y_view, {saved}, scratch.get());
+  op.backward(
+      exec, ss::tensor4<T const>(dy.data(), y_shape), inputs, y_view,
+      {ss::tensor4<state_type const>(saved)},
+      {{dq.data(), q_shape},
+       {dk.data(), k_shape},
+       {dv.data(), v_shape},
+       params.bias_code != no_bias ? ss::tensor4<T>(dbias.data(), bias_shape) : ss::tensor4<T>()},
+      scratch.get());
+  for (auto const* result_values : {&y, &dq, &dk, &dv, &dbias})
+    write_tensor(output, *result_values);
 }
 
 template <class T, class Algorithm, class Exec>
-void answer(Exec const& exec, request const& r, std::ifstream& input, std::ofstream& output) {
-  auto const with_mask = [&](auto const& mask) {
-    answer_with<T, Algorithm>(exec, mask, r, input, output);
+void run_attention(Exec const& exec, attention_params const& params, std::ifstream& input,
+                   std::ofstream& output) {
+  auto const run = [&](auto const& mask) {
+    run_with_mask<T, Algorithm>(exec, mask, params, input, output);
   };
   if constexpr (std::is_same_v<Exec, ss::exec::host>)
-    if (r.mask >= 100) return with_sparse_mask(r, with_mask);
-  with_mask(pattern_mask{static_cast<mask_kind>(r.mask), r.offset, 0});
+    if (params.mask_code >= fixed_mask) return with_sparse_mask(params, run);
+  run(pattern_mask{static_cast<mask_kind>(params.mask_code), params.offset, 0});
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return answer_file<request>(
-      argc, argv, [](any_exec const& exec, auto zero, request const& r, auto& input, auto& output) {
-        using T = decltype(zero);
-        if (r.materialized != 0)
-          answer<T, ss::materialized<>>(exec, r, input, output);
+  return run_on_file<attention_params>(
+      argc, argv,
+      [](any_exec const& exec, auto element, attention_params const& params, auto& input,
+         auto& output) {
+        using T = decltype(element);
+        if (params.materialized != 0)
+          run_attention<T, ss::materialized<>>(exec, params, input, output);
         else
-          answer<T, ss::streaming>(exec, r, input, output);
+          run_attention<T, ss::streaming>(exec, params, input, output);
       });
 }

@@ -12,19 +12,19 @@ BATCH, LENGTH, CHANNELS = 2, 13, 6
 
 
 def distinct(*shape, dtype=torch.float64):
-    """Returns numbers at least 0.01 apart, so that differences of 1e-6 change no order."""
+    """Returns values at least 0.01 apart, so that differences of 1e-6 change no order."""
     count = torch.Size(shape).numel()
     return ((torch.randperm(count) - count / 2) / 100).reshape(shape).to(dtype)
 
 
-def gathered(x, perm):
+def gather_rows(x, perm):
     return torch.gather(x, 1, perm.to(torch.int64))
 
 
 def multi_permutation(x, weights):
     perm, term, y = torch.sort(x, dim=1, stable=True).indices, x, 0
     for weight in weights:
-        term = gathered(term, perm)
+        term = gather_rows(term, perm)
         y = y + weight.to(x.dtype) * term
     return y
 
@@ -41,21 +41,21 @@ def max_exchange(x, row):
     return torch.cat((y[:, :row], torch.gather(x, 1, maximum), y[:, row + 1:]), dim=1)
 
 
-def shifted(x, reference=None):
+def shift_rows(x, reference=None):
     step = -(-x.size(1) // x.size(2))
     return torch.stack([x[..., c] if c == reference else x[..., c].roll((c + 1) * step % x.size(1), 1)
                         for c in range(x.size(2))], dim=2)
 
 
 def csp_ascending(x, group):
-    return torch.cat([torch.sort(part, dim=1).values for part in shifted(x).split(group, dim=1)], dim=1)
+    return torch.cat([torch.sort(part, dim=1).values for part in shift_rows(x).split(group, dim=1)], dim=1)
 
 
 def csp_reference(x, group):
     def aligned(part):
         rank = part[..., :1].argsort(1).argsort(1)
         return torch.gather(torch.sort(part, dim=1).values, 1, rank.expand_as(part))
-    return torch.cat([aligned(part) for part in shifted(x, 0).split(group, dim=1)], dim=1)
+    return torch.cat([aligned(part) for part in shift_rows(x, 0).split(group, dim=1)], dim=1)
 
 
 def sinkhorn_csp(x, group, tau, iterations):
@@ -66,7 +66,7 @@ def sinkhorn_csp(x, group, tau, iterations):
             t = t - torch.logsumexp(t, dim=1, keepdim=True)
         y = torch.einsum("bnmc,bmc->bnc", t.exp(), part)
         return torch.cat((part[..., :1], y[..., 1:]), dim=2)
-    return torch.cat([mixed(part) for part in shifted(x, 0).split(group, dim=1)], dim=1)
+    return torch.cat([mixed(part) for part in shift_rows(x, 0).split(group, dim=1)], dim=1)
 
 
 def sparse_mix(x, w, offsets):
@@ -83,7 +83,7 @@ def attention(q, k, v, allowed=None, bias=0.0):
     return torch.softmax(scores, dim=3) @ v
 
 
-def merged(q, k, v):
+def merge_three_parts(q, k, v):
     """Merges attention over three sets of keys."""
     parts = [F.softmax_attention_with_state(q, k[:, :, a:b], v[:, :, a:b]) for a, b in ((0, 2), (2, 3), (3, 9))]
     return F.merge_attention(*zip(*parts))[0]
@@ -118,7 +118,7 @@ def sequence():
 
 class Case:
     """A call, its reference, and functions that make its tensors in float64. `accumulators`: indices of the tensors of
-    the accumulator's type. `floats`: takes no 16-bit types."""
+    the accumulator's type. `floats`: supports no 16-bit types."""
 
     def __init__(self, name, call, reference, *makers, accumulators=(), floats=False):
         self.name, self.call, self.reference, self.makers = name, call, reference, makers
@@ -140,7 +140,7 @@ CASES = [
     Case("multi_permutation", F.multi_permutation, multi_permutation, sequence,
          lambda: torch.randn(3, dtype=torch.float64), accumulators=(1,)),
     Case("permute", lambda x: F.permute(x, F.slicing_sort_with_permutation(-x)[1]),
-         lambda x: gathered(x, torch.sort(-x, dim=1).indices), sequence),
+         lambda x: gather_rows(x, torch.sort(-x, dim=1).indices), sequence),
     Case("short_convolution", F.short_convolution, lambda x, w: short_convolution(x, w, 3), sequence,
          lambda: torch.randn(CHANNELS, 4, dtype=torch.float64)),
     Case("short_convolution of heads", lambda x, w: F.short_convolution(x, w, shift=1),
@@ -169,7 +169,7 @@ CASES = [
          lambda q, k, v, bias: attention(q, k, v, lambda i, j: ((i - j).abs() < 2) | ((i - j) % 3 == 0),
                                          relative(bias, LENGTH, LENGTH)), heads(), heads(), heads(),
          lambda: torch.randn(BATCH, 1, 1, 2 * LENGTH - 1, dtype=torch.float64)),
-    Case("merge_attention", merged, attention, heads(), heads(9), heads(9, 5)),
+    Case("merge_attention", merge_three_parts, attention, heads(), heads(9), heads(9, 5)),
     Case("linear_attention", F.linear_attention, lambda q, k, v: linear_attention(q, k, v, elu_plus_one),
          heads(), heads(9), heads(9)),
     Case("linear_attention random_relu", lambda q, k, v, w: F.linear_attention(q, k, v, w, "random_relu{1e-3, 1}"),

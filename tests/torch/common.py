@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a C++ program on tensors and compares its results with PyTorch's. Importing this without torch exits with 77."""
+"""Runs a C++ program on tensors and compares its results with PyTorch's. Exits with 77 on import without torch."""
 import ctypes
 import subprocess
 import sys
@@ -14,15 +14,15 @@ except ImportError as error:
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 
-def bytes_of(t) -> bytes:
-    return ctypes.string_at(t.data_ptr(), t.numel() * t.element_size())
+def bytes_of(tensor) -> bytes:
+    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
 
 
-def by_us(program: str, backend: str, folder: Path, request: bytes, inputs: list, dy, dtype) -> list:
+def run_program(program: str, backend: str, folder: Path, params: bytes, inputs: list, dy, dtype) -> list:
     """Returns the program's y and gradients of the inputs."""
-    request_file, result_file = folder / "in", folder / "out"
-    request_file.write_bytes(request + b"".join(bytes_of(t) for t in (*inputs, dy)))
-    subprocess.run([program, backend, request_file, result_file], check=True)
+    input_file, result_file = folder / "in", folder / "out"
+    input_file.write_bytes(params + b"".join(bytes_of(tensor) for tensor in (*inputs, dy)))
+    subprocess.run([program, backend, input_file, result_file], check=True)
     data, offset, results = bytearray(result_file.read_bytes()), 0, []
     for like in (dy, *inputs):
         results.append(torch.frombuffer(data, dtype=dtype, count=like.numel(), offset=offset).reshape(like.shape))
@@ -32,24 +32,24 @@ def by_us(program: str, backend: str, folder: Path, request: bytes, inputs: list
 
 
 class Comparison:
-    """Compares errors relative to torch's float64 results with those of torch in the tested dtype."""
+    """Compares the program's error with the error of torch in the same dtype. Both are relative to torch's float64 results."""
 
     def __init__(self) -> None:
-        self.cases = self.wrong = 0
+        self.cases = self.failures = 0
         self.worst = 0.0
 
-    def add(self, label: str, ours, expected, by_torch, dtype) -> None:
-        error, theirs = ((t.to(torch.float64) - expected).abs().max().item() for t in (ours, by_torch))
-        size = expected.abs().max().item()
-        # Allows four roundings more, since torch's gradient can be exact by chance.
-        allowed = 1e-12 * max(size, 1) if dtype is torch.float64 else 2 * theirs + 4 * torch.finfo(dtype).eps * size
+    def add(self, label: str, actual, expected, torch_values, dtype) -> None:
+        error, torch_error = ((tensor.to(torch.float64) - expected).abs().max().item() for tensor in (actual, torch_values))
+        scale = expected.abs().max().item()
+        # Allows four more roundings, since torch's gradient can be exact by chance.
+        allowed = 1e-12 * max(scale, 1) if dtype is torch.float64 else 2 * torch_error + 4 * torch.finfo(dtype).eps * scale
         self.worst = max(self.worst, error / allowed if error else 0.0)
         self.cases += 1
         if not error <= allowed:
-            self.wrong += 1
-            print(f"{label}: off by {error:g}, torch by {theirs:g}, allowed {allowed:g}")
+            self.failures += 1
+            print(f"{label}: off by {error:g}, torch by {torch_error:g}, allowed {allowed:g}")
 
     def end(self, backend: str) -> int:
         """Prints a summary and returns the exit status."""
-        print(f"torch {torch.__version__}, {backend}: {self.cases} tensors compared, {self.wrong} wrong; at most {self.worst:.0%} of the allowed error")
-        return 1 if self.wrong or not self.cases else 0
+        print(f"torch {torch.__version__}, {backend}: {self.cases} tensors compared, {self.failures} wrong; at most {self.worst:.0%} of the allowed error")
+        return 1 if self.failures or not self.cases else 0

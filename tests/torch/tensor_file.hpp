@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that reads a request and tensors from a file, which a Python check writes, and writes
-// result tensors to another. Tensors are contiguous, in native byte order.
+// The main function of a program that a Python check calls: reads parameters and tensors from one
+// file and writes the results to another. Tensors are contiguous, in native byte order.
 #pragma once
 
 #include "support/backends.hpp"
@@ -34,27 +34,27 @@ void write_tensor(std::ofstream& output, std::vector<T> const& elements) {
                static_cast<std::streamsize>(elements.size() * sizeof(T)));
 }
 
-// Implements main of PROGRAM host|cuda IN OUT: calls answer(exec, zero of the element type,
-// request, input, output). `dtype` of the request, which begins IN, selects the element type.
-template <class Request, class Answer>
-int answer_file(int argc, char** argv, Answer const& answer) {
+// Implements main of PROGRAM host|cuda IN OUT. Reads `Params` from the start of IN and calls
+// run_case(exec, element, params, input, output). `params.dtype` selects the type of `element`.
+template <class Params, class RunCase>
+int run_on_file(int argc, char** argv, RunCase const& run_case) {
   if (argc != 4) return 2;
   std::ifstream input(argv[2], std::ios::binary);
   std::ofstream output(argv[3], std::ios::binary);
-  auto const run = [&](auto const& exec) {
-    Request const r = read_tensor<Request>(input, 1).front();
-    if (r.dtype == 0) answer(exec, 0.0f, r, input, output);
-    if (r.dtype == 1) answer(exec, 0.0, r, input, output);
-    if (r.dtype == 2) answer(exec, ss::float16{}, r, input, output);
-    if (r.dtype == 3) answer(exec, ss::bfloat16{}, r, input, output);
+  auto const run_on = [&](auto const& exec) {
+    Params const params = read_tensor<Params>(input, 1).front();
+    if (params.dtype == 0) run_case(exec, 0.0f, params, input, output);
+    if (params.dtype == 1) run_case(exec, 0.0, params, input, output);
+    if (params.dtype == 2) run_case(exec, ss::float16{}, params, input, output);
+    if (params.dtype == 3) run_case(exec, ss::bfloat16{}, params, input, output);
   };
   try {
-    if (std::string(argv[1]) == "host") run(ss::exec::host{2});
+    if (std::string(argv[1]) == "host") run_on(ss::exec::host{2});
 #if defined(SLICESORT_TEST_CUDA)
-    if (std::string(argv[1]) == "cuda") run(cuda_exec{});
+    if (std::string(argv[1]) == "cuda") run_on(cuda_exec{});
 #endif
-  } catch (std::exception const& e) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], e.what());
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
     return 1;
   }
   return 0;

@@ -36,19 +36,19 @@ if not NO_PROGRAM and shutil.which("g++") is None:
 SAMPLES = 7
 
 
-def words(flags: dict) -> list[str]:
+def command_line(flags: dict) -> list[str]:
     return [word for name, value in flags.items() for word in (f"--{name}", str(value))]
 
 
 def run(*command: str | Path) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [str(word) for word in command], capture_output=True, encoding="utf-8", check=False
     )
-    if done.returncode != 0:
-        raise RuntimeError(f"{command[0]}: exit status {done.returncode}: {done.stderr}")
+    if process.returncode != 0:
+        raise RuntimeError(f"{command[0]}: exit status {process.returncode}: {process.stderr}")
 
 
-def catalog_parts() -> list[Path]:
+def catalog_objects_or_sources() -> list[Path]:
     """Returns the catalog of models: the objects of the program's build, which take minutes to
     compile, if they are newer than all sources and headers; otherwise the sources."""
     sources = sorted((LEARNING / "models").glob("*.cpp"))
@@ -73,18 +73,18 @@ def logits_program() -> Path:
     program = scratch() / "checkpoint_logits"
     flags = ["-std=c++17", "-O2", "-pthread", f"-I{ROOT / 'include'}", f"-I{LEARNING}", f"-I{LEARNING.parent}"]
     flags += ["-isystem", str(ROOT / ".deps/include")]
-    sources = [ROOT / "tests/torch/checkpoint_logits.cpp", *catalog_parts()]
+    sources = [ROOT / "tests/torch/checkpoint_logits.cpp", *catalog_objects_or_sources()]
     sources.append(LEARNING / "learning/files/safetensors.cpp")
     run("g++", *flags, *sources, "-o", program)
     return program
 
 
-def trained(flags: dict, steps: int = 5) -> Path:
+def train_checkpoint(flags: dict, steps: int = 5) -> Path:
     """Returns a checkpoint after some training steps."""
     path = scratch() / "model.safetensors"
     path.unlink(missing_ok=True)
     training = {"steps": steps, "batch": 8, "rate": 0.01, "threads": 1, "test-samples": 8}
-    run(PROGRAM, *words({**flags, **training, "checkpoint": path}))
+    run(PROGRAM, *command_line({**flags, **training, "checkpoint": path}))
     return path
 
 
@@ -103,46 +103,46 @@ def samples_of(model, with_lengths: bool):
     return torch.where(valid if x.dim() == 2 else valid[..., None], x, 0), lengths
 
 
-def by_the_program(flags: dict, path: Path, x, lengths):
+def run_cpp_model(flags: dict, path: Path, x, lengths):
     """Returns the outputs of the C++ model of a checkpoint, [samples, outputs]."""
     samples, outputs = scratch() / "samples", scratch() / "outputs"
-    numbers = x.flatten().tolist()
+    values = x.flatten().tolist()
     data = struct.pack("=2q", len(x), lengths is not None)
     if lengths is not None:
         data += struct.pack(f"={len(x)}q", *lengths.tolist())
     samples.write_bytes(
-        data + struct.pack(f"={len(numbers)}{'f' if x.is_floating_point() else 'i'}", *numbers)
+        data + struct.pack(f"={len(values)}{'f' if x.is_floating_point() else 'i'}", *values)
     )
-    run(logits_program(), path, samples, outputs, *words(flags))
+    run(logits_program(), path, samples, outputs, *command_line(flags))
     result = outputs.read_bytes()
     return torch.tensor(struct.unpack(f"={len(result) // 4}f", result)).view(len(x), -1)
 
 
 @unittest.skipIf(NO_PROGRAM, NO_PROGRAM)
-class SameAnswers(unittest.TestCase):
+class SameOutputs(unittest.TestCase):
     SMALL = {"length": 20, "width": 8, "hidden": 12, "layers": 2, "heads": 2}
-    FORMS = tuple(
+    POOLS_AND_BLOCKS = tuple(
         itertools.product(("cls", "mean", "max", "flatten"), ("pre_norm", "post_norm", "bare"))
     )
 
     def check(self, flags: dict) -> None:
-        path = trained(flags)
+        path = train_checkpoint(flags)
         model = checkpoint.load(path)
         for with_lengths in (False, True):
             x, lengths = samples_of(model, with_lengths)
             with torch.no_grad():
-                ours = model(x, lengths)
-            theirs = by_the_program(flags, path, x, lengths)
-            self.assertEqual(ours.shape, theirs.shape)
-            self.assertTrue(theirs.isfinite().all())
-            self.assertGreater(theirs.std(dim=0).max().item(), 1e-3)  # outputs differ
-            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
+                actual = model(x, lengths)
+            expected = run_cpp_model(flags, path, x, lengths)
+            self.assertEqual(actual.shape, expected.shape)
+            self.assertTrue(expected.isfinite().all())
+            self.assertGreater(expected.std(dim=0).max().item(), 1e-3)  # outputs differ
+            torch.testing.assert_close(actual, expected, rtol=0, atol=1e-5)
 
     def test_every_model(self) -> None:
         torch.manual_seed(1)
-        for number, model in enumerate(MODELS):
+        for index, model in enumerate(MODELS):
             for pool, block in (
-                self.FORMS[(5 * number + more) % len(self.FORMS)] for more in (0, 7)
+                self.POOLS_AND_BLOCKS[(5 * index + more) % len(self.POOLS_AND_BLOCKS)] for more in (0, 7)
             ):
                 if model in ("none", "shuffle-rows", "softmax-causal") and pool == "cls":
                     pool = "mean"  # their first row may be independent of the others
@@ -152,9 +152,9 @@ class SameAnswers(unittest.TestCase):
                     "pool": pool,
                     "block": block,
                     "reach": 6,
-                    "task": ("order", "adding", "listops", "noise")[number % 4],
-                    "positions": ("learned", "sinusoid", "none")[number % 3],
-                    "activation": ("gelu", "gelu-tanh", "relu")[number // 3 % 3],
+                    "task": ("order", "adding", "listops", "noise")[index % 4],
+                    "positions": ("learned", "sinusoid", "none")[index % 3],
+                    "activation": ("gelu", "gelu-tanh", "relu")[index // 3 % 3],
                 }
                 with self.subTest(flags=flags):
                     self.check(flags)
@@ -181,14 +181,14 @@ class SameAnswers(unittest.TestCase):
 
 
 @unittest.skipIf(NO_PROGRAM, NO_PROGRAM)
-class Refusals(unittest.TestCase):
+class InvalidCheckpoints(unittest.TestCase):
     FLAGS = {"task": "order", "model": "sort-ascending", "length": 6, "width": 4, "layers": 1}
 
     def setUp(self) -> None:
-        self.path = trained(self.FLAGS, steps=1)
+        self.path = train_checkpoint(self.FLAGS, steps=1)
         self.tensors = load_file(self.path)
 
-    def saved(
+    def save(
         self,
         tensors: dict,
         settings: str | None = "task=order model=sort-ascending length=6 width=4 layers=1",
@@ -196,7 +196,7 @@ class Refusals(unittest.TestCase):
         save_file(tensors, self.path, None if settings is None else {"settings": settings})
         return self.path
 
-    def refused(self, path: Path, says: str) -> None:
+    def assert_error(self, path: Path, says: str) -> None:
         with self.assertRaisesRegex(ValueError, says) as caught:
             checkpoint.load(path)
         self.assertIn(str(path), str(caught.exception))
@@ -205,7 +205,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual(
             checkpoint.settings_of(self.path), Settings("order", "sort-ascending", 6, 4, 1)
         )
-        model = checkpoint.load(self.saved(self.tensors))
+        model = checkpoint.load(self.save(self.tensors))
         self.assertFalse(model.training)
         for name, value in model.state_dict().items():
             self.assertTrue(torch.equal(value, self.tensors[name]), name)
@@ -213,37 +213,37 @@ class Refusals(unittest.TestCase):
 
     def test_tensors_that_do_not_fit(self) -> None:
         name = "layers.0.mixer.value.weight"
-        self.refused(
-            self.saved({k: v for k, v in self.tensors.items() if k != name}),
+        self.assert_error(
+            self.save({k: v for k, v in self.tensors.items() if k != name}),
             rf"has no tensor {name}, \[4, 4\]",
         )
-        self.refused(
-            self.saved({**self.tensors, name: torch.zeros(4, 5)}),
+        self.assert_error(
+            self.save({**self.tensors, name: torch.zeros(4, 5)}),
             rf"has {name} of shape \[4, 5\], must be \[4, 4\]",
         )
-        self.refused(
-            self.saved({**self.tensors, "more": torch.zeros(1)}),
+        self.assert_error(
+            self.save({**self.tensors, "more": torch.zeros(1)}),
             "has a tensor more, which the model does not have",
         )
 
     def test_settings_that_do_not_fit(self) -> None:
-        self.refused(self.saved(self.tensors, None), "there are no settings in its metadata")
-        self.refused(
-            self.saved(self.tensors, "model=sort-ascending depth=3"),
+        self.assert_error(self.save(self.tensors, None), "there are no settings in its metadata")
+        self.assert_error(
+            self.save(self.tensors, "model=sort-ascending depth=3"),
             "the setting 'depth=3' is unknown",
         )
-        self.refused(
-            self.saved(self.tensors, "task=order length=6 width=4 model=softmax-unknown"),
+        self.assert_error(
+            self.save(self.tensors, "task=order length=6 width=4 model=softmax-unknown"),
             "there is no model 'softmax-unknown' in torch",
         )
-        self.refused(
-            self.saved(self.tensors, "task=order model=csp length=6 width=4 layers=2"),
+        self.assert_error(
+            self.save(self.tensors, "task=order model=csp length=6 width=4 layers=2"),
             "has no tensor layers.1.norm1.weight",
         )
 
     def test_no_checkpoint_at_all(self) -> None:
         self.path.write_bytes(b"no tensors")
-        self.refused(self.path, "is no safetensors file")
+        self.assert_error(self.path, "is no safetensors file")
         self.path.unlink()
         with self.assertRaises(FileNotFoundError):
             checkpoint.load(self.path)
@@ -251,12 +251,12 @@ class Refusals(unittest.TestCase):
     def test_a_refused_one_changes_no_model(self) -> None:
         model = encoder_of(Settings("order", "sort-ascending", 6, 4, 1))
         before = {name: value.clone() for name, value in model.state_dict().items()}
-        path = self.saved({**self.tensors, "head.bias": torch.zeros(5)})
+        path = self.save({**self.tensors, "head.bias": torch.zeros(5)})
         with self.assertRaisesRegex(ValueError, r"head.bias of shape \[5\], must be \[4\]"):
             checkpoint.load_into(model, path)
         for name, value in model.state_dict().items():
             self.assertTrue(torch.equal(value, before[name]), name)
-        checkpoint.load_into(model, self.saved(self.tensors))
+        checkpoint.load_into(model, self.save(self.tensors))
         self.assertTrue(torch.equal(model.head.bias, self.tensors["head.bias"]))
 
 
@@ -266,7 +266,7 @@ class Fields(unittest.TestCase):
 
     SETTINGS = "task=order model=chord length=6 width=4 layers=1 steps=20"
 
-    def saved(self, settings: str = SETTINGS, tensors: dict | None = None, **metadata) -> Path:
+    def save(self, settings: str = SETTINGS, tensors: dict | None = None, **metadata) -> Path:
         if tensors is None:
             tensors = self.tensors()
         path = scratch() / "fields.safetensors"
@@ -276,20 +276,20 @@ class Fields(unittest.TestCase):
     def tensors(self) -> dict:
         return dict(encoder_of(Settings.parse(self.SETTINGS)).state_dict())
 
-    def refused(self, says: str, path: Path, read=None) -> None:
+    def assert_error(self, says: str, path: Path, read=None) -> None:
         with self.assertRaisesRegex(ValueError, says) as caught:
             (read or checkpoint.load)(path)
         self.assertIn(str(path), str(caught.exception))
 
     def test_a_step_is_one_of_the_runs(self) -> None:
         for step in ("0", "7", "20"):
-            checkpoint.load(self.saved(step=step))
+            checkpoint.load(self.save(step=step))
         for step in ("-5", "banana", "", "21", "1000000", "1e1", "1.0", " 3", "\u0663", "9" * 30):
             with self.subTest(step=step):
-                self.refused(r"step is .*, must be a whole number in 0..20", self.saved(step=step))
+                self.assert_error(r"step is .*, must be a whole number in 0..20", self.save(step=step))
 
     def test_settings_that_no_model_has(self) -> None:
-        for wrong, says in {
+        for setting, says in {
             "layers=1000000000": r"layers is 1000000000, and there are \d+ tensors",
             "layers=0": "layers is 0, must be an integer of at least 1",
             "layers=-1": "layers is '-1', which is no whole number",
@@ -310,20 +310,20 @@ class Fields(unittest.TestCase):
             "positions=sinusoid length=1e12": "a table of positions has at most 2",
             "width=1_0": "width is '1_0', which is no whole number",
         }.items():
-            with self.subTest(wrong):
-                self.refused(says, self.saved(f"{self.SETTINGS} {wrong}"))
+            with self.subTest(setting):
+                self.assert_error(says, self.save(f"{self.SETTINGS} {setting}"))
 
     def test_tensors_of_other_dtypes(self) -> None:
         for dtype, name in ((torch.int32, "I32"), (torch.float64, "F64"), (torch.bfloat16, "BF16")):
             tensors = {k: v.to(dtype) if k == "head.bias" else v for k, v in self.tensors().items()}
-            path, says = self.saved(tensors=tensors), f"has head.bias of dtype {name}, must be F32"
-            self.refused(says, path)
+            path, says = self.save(tensors=tensors), f"has head.bias of dtype {name}, must be F32"
+            self.assert_error(says, path)
             model = encoder_of(Settings.parse(self.SETTINGS))
-            self.refused(says, path, lambda path, model=model: checkpoint.load_into(model, path))
+            self.assert_error(says, path, lambda path, model=model: checkpoint.load_into(model, path))
 
     def test_a_whole_one_is_read(self) -> None:
         tensors = self.tensors()
-        model = checkpoint.load(self.saved(tensors=tensors, step="20"))
+        model = checkpoint.load(self.save(tensors=tensors, step="20"))
         for name, value in model.state_dict().items():
             self.assertTrue(torch.equal(value, tensors[name]), name)
         x = torch.randint(6, (2, 6))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests every operator that is registered with torch; an operator that is not listed here fails. Checks gradients against
-differences (or their error), vmap against a loop, every dtype, and length 0."""
+finite differences (or their error), vmap against a loop, every dtype, and length 0."""
 import functools
 import inspect
 import unittest
@@ -68,7 +68,7 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     }
 
 
-# Functions of outputs that finite differences can check: the state's gradient treats the greatest score as a constant.
+# Functions of outputs that finite differences can check: the state's gradient treats the largest score as a constant.
 SMOOTH = {"softmax_attention": lambda y, state: (y, torch.where(state[..., 1] > 0, state[..., 0] + state[..., 1].log(), 0))}
 MOVES = {"checked_permute", "max_exchange", "max_exchange_backward", "permute", "shuffle", "shuffle_backward", "slicing_sort",
          "slicing_sort_backward"}
@@ -83,7 +83,7 @@ class Call:
 
     def __init__(self, name, args):
         self.op = getattr(OPS, name)
-        leaves, self.form = pytree.tree_flatten(args)
+        leaves, self.tree_spec = pytree.tree_flatten(args)
         self.positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
         self.leaves, self.tensors = leaves, [leaves[i] for i in self.positions]
 
@@ -91,7 +91,7 @@ class Call:
         leaves = list(self.leaves)
         for i, x in zip(self.positions, tensors):
             leaves[i] = x
-        return pytree.tree_unflatten(leaves, self.form)
+        return pytree.tree_unflatten(leaves, self.tree_spec)
 
     def __call__(self, *tensors):
         return tuple(listed(self.op(*self.args(tensors or self.tensors))))
@@ -120,7 +120,7 @@ class EveryOperator(unittest.TestCase):
             self.assertNotIn("Tensor", str(getattr(OPS, name).default._schema))
 
     @for_every_operator
-    def test_gradients_are_differences_or_refused(self, name, call):
+    def test_gradients_equal_differences_or_raise(self, name, call):
         inputs = call.with_gradients()
         if name.endswith("_backward") and name not in MOVES:
             for result in call(*inputs):

@@ -46,7 +46,7 @@ def small(**more) -> "Settings":
     return Settings(**{"task": "order", "length": ROWS, "width": WIDTH, "heads": 2, **more})
 
 
-def double(module):
+def to_double(module):
     return module.double().eval()
 
 
@@ -62,12 +62,12 @@ class Case(unittest.TestCase):
     def setUp(self) -> None:
         torch.manual_seed(1)
 
-    def equal(self, a, b, tolerance: float = 1e-12) -> None:
+    def assert_close(self, a, b, tolerance: float = 1e-12) -> None:
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
-    def all_learn(self, found: dict) -> None:
-        self.assertTrue(found)
-        for name, gradient in found.items():
+    def assert_all_learn(self, grads: dict) -> None:
+        self.assertTrue(grads)
+        for name, gradient in grads.items():
             self.assertIsNotNone(gradient, name)
             self.assertTrue(gradient.isfinite().all(), name)
             self.assertGreater(gradient.abs().max().item(), 0, name)
@@ -81,19 +81,19 @@ class Blocks(Case):
                 x = torch.randn(3, ROWS, WIDTH, requires_grad=True)
                 y = block(x, torch.tensor([ROWS, 7, 1]))
                 self.assertEqual(y.shape, x.shape)
-                self.all_learn(gradients(block, y) | {"x": x.grad})
+                self.assert_all_learn(gradients(block, y) | {"x": x.grad})
 
     def test_padding_changes_no_valid_row(self) -> None:
         lengths = torch.tensor([5, ROWS, 1, 0, 8])
         valid = torch.arange(ROWS) < lengths[:, None]
         for (name, mixer), kind in itertools.product(mixers().items(), KINDS):
             with self.subTest(mixer=name, kind=kind):
-                block = double(nn.Block(mixer, WIDTH, 10, kind))
+                block = to_double(nn.Block(mixer, WIDTH, 10, kind))
                 x = torch.randn(5, ROWS, WIDTH, dtype=torch.float64)
                 start = torch.randn_like(x)
                 other = [torch.where(valid[..., None], t, 9.0).requires_grad_() for t in (x, start)]
                 y = block(*other[:1], lengths, other[1])
-                self.equal(y[valid], block(x, lengths, start)[valid], 0)
+                self.assert_close(y[valid], block(x, lengths, start)[valid], 0)
                 y[valid].pow(3).sum().backward()
                 self.assertFalse(other[0].grad[~valid].any())
 
@@ -102,12 +102,12 @@ class Blocks(Case):
             if name.startswith("csp"):
                 continue  # shifts depend on the length with padding
             with self.subTest(mixer=name):
-                block = double(nn.Block(mixer, WIDTH, 10))
+                block = to_double(nn.Block(mixer, WIDTH, 10))
                 x = torch.randn(2, ROWS, WIDTH, dtype=torch.float64)
                 y = block(x, torch.tensor([ROWS, 7]))
-                self.equal(y[1:, :7], block(x[1:, :7]))
+                self.assert_close(y[1:, :7], block(x[1:, :7]))
 
-    def test_the_three_rules(self) -> None:
+    def test_the_three_kinds(self) -> None:
         class Doubling(torch.nn.Module):
             def forward(self, x, lengths, start):
                 return 2 * x + start
@@ -116,24 +116,24 @@ class Blocks(Case):
         for kind in KINDS:
             block = nn.Block(Doubling(), WIDTH, 10, kind)
             if kind == "bare":
-                self.equal(block(x), 3 * x, 1e-6)
+                self.assert_close(block(x), 3 * x, 1e-6)
             elif kind == "post_norm":
                 z = block.norm1(4 * x)
-                self.equal(block(x), block.norm2(z + block.mlp(z)), 1e-6)
+                self.assert_close(block(x), block.norm2(z + block.mlp(z)), 1e-6)
             else:
                 z = x + 2 * block.norm1(x) + x
-                self.equal(block(x), z + block.mlp(block.norm2(z)), 1e-6)
+                self.assert_close(block(x), z + block.mlp(block.norm2(z)), 1e-6)
         with self.assertRaisesRegex(ValueError, "kind is 'mega', must be one of pre_norm, post"):
             nn.Block(Doubling(), WIDTH, kind="mega")
 
 
 class Papers(Case):
     def test_a_sliceformer_block_is_a_sort_between_projections(self) -> None:
-        block = double(nn.SliceformerBlock(WIDTH, 10, "descending", inner=6))
+        block = to_double(nn.SliceformerBlock(WIDTH, 10, "descending", inner=6))
         x = torch.randn(2, ROWS, WIDTH, dtype=torch.float64)
         mixer = block.mixer
         y = x + mixer.out(torch.sort(mixer.value(block.norm1(x)), dim=1, descending=True).values)
-        self.equal(block(x), y + block.mlp(block.norm2(y)))
+        self.assert_close(block(x), y + block.mlp(block.norm2(y)))
         self.assertEqual(
             [n for n, _ in block.named_parameters() if "mixer" in n],
             ["mixer.value.weight", "mixer.out.weight"],
@@ -144,7 +144,7 @@ class Papers(Case):
             ("chord", lambda m: (0, 1, 2, 4, 8)),
             ("cdil{1}", lambda m: (0, 2**m, -(2**m))),
         ):
-            block = double(nn.ParamixerBlock(WIDTH, ROWS, topology=topology))
+            block = to_double(nn.ParamixerBlock(WIDTH, ROWS, topology=topology))
             x, start = torch.randn(2, 2, ROWS, WIDTH, dtype=torch.float64)
             chain = block.mixer
             self.assertEqual(chain.factors, 4)
@@ -155,7 +155,7 @@ class Papers(Case):
                 for i, (k, offset) in itertools.product(range(ROWS), enumerate(offsets(m))):
                     matrix[:, i, (i + offset) % ROWS] += w[:, i, k]
                 y = matrix @ y
-            self.equal(block(x, start=start), y)
+            self.assert_close(block(x, start=start), y)
 
     def test_attention_is_that_of_torch(self) -> None:
         ours = nn.SoftmaxAttention(WIDTH, 4, input_bias=True, out_bias=True).double()
@@ -165,7 +165,7 @@ class Papers(Case):
         x, lengths = torch.randn(3, ROWS, WIDTH, dtype=torch.float64), torch.tensor([ROWS, 5, 1])
         padding = torch.arange(ROWS) >= lengths[:, None]
         expected = theirs(x, x, x, key_padding_mask=padding, need_weights=False)[0]
-        self.equal(ours(x, lengths)[~padding], expected[~padding])
+        self.assert_close(ours(x, lengths)[~padding], expected[~padding])
 
     def test_a_seed_repeats_dropout(self) -> None:
         block = nn.Block(nn.SoftmaxAttention(WIDTH, 2, dropout=0.5), WIDTH)
@@ -174,9 +174,9 @@ class Papers(Case):
         for seed in (5, 5, 6):
             torch.manual_seed(seed)
             results.append(block(x))
-        self.equal(results[0], results[1], 0)
+        self.assert_close(results[0], results[1], 0)
         self.assertFalse(torch.equal(results[0], results[2]))
-        self.equal(block.eval()(x), block(x), 0)
+        self.assert_close(block.eval()(x), block(x), 0)
 
     def test_rejected_arguments(self) -> None:
         for make, says in (
@@ -212,7 +212,7 @@ class Papers(Case):
                 make()
 
 
-class FirstValues(Case):
+class InitialValues(Case):
     def test_weights_and_biases(self) -> None:
         deviations = {"xavier": (2 / (300 + 500)) ** 0.5, "torch": (1 / 900) ** 0.5, "normal": 0.02}
         for weights, deviation in deviations.items():
@@ -240,18 +240,18 @@ class FirstValues(Case):
 
 class Encoders(Case):
     POOLINGS = ("cls", "mean", "max", "flatten")
-    FORMS = tuple(itertools.product(KINDS, POOLINGS, ("none", "sinusoid", "learned")))
+    COMBINATIONS = tuple(itertools.product(KINDS, POOLINGS, ("none", "sinusoid", "learned")))
     BLIND = ("none", "softmax-causal", "shuffle-rows")  # row 0 may be independent of the others
 
     @staticmethod
     def settings(number: int, **more) -> "Settings":
-        kind, pool, positions = Encoders.FORMS[number % len(Encoders.FORMS)]
+        kind, pool, positions = Encoders.COMBINATIONS[number % len(Encoders.COMBINATIONS)]
         form = {"block": kind, "pool": pool, "positions": positions, "reach": 6, **more}
         return small(**form, head_hidden=32 * (number % 2))
 
     def test_every_model_learns(self) -> None:
         for model, task in itertools.product(MODELS, ("adding", "order")):
-            for number in range(0, len(self.FORMS), 5):
+            for number in range(0, len(self.COMBINATIONS), 5):
                 # `torch` initializes biases: with biases of 0 the sparse factors of a class token are 0.
                 s = self.settings(number, model=model, task=task, initial="torch")
                 if s.pool == "cls" and model in self.BLIND:
@@ -261,14 +261,14 @@ class Encoders(Case):
                     x = torch.randn(6, ROWS, 2) if task == "adding" else torch.randint(6, (6, ROWS))
                     y = encoder(x)
                     self.assertEqual(y.shape, (6, 1 if task == "adding" else 4))
-                    self.all_learn(gradients(encoder, y))
+                    self.assert_all_learn(gradients(encoder, y))
 
     def test_padding_changes_no_answer(self) -> None:
         lengths = torch.tensor([5, ROWS, 1, 8])
         valid = torch.arange(ROWS) < lengths[:, None]
         x = torch.randint(6, (4, ROWS))
         other = torch.where(valid, x, 5 - x)
-        for number, (kind, pool, _) in enumerate(self.FORMS):
+        for number, (kind, pool, _) in enumerate(self.COMBINATIONS):
             for model in ("sort-interleave", "csp", "chord", "softmax", "none"):
                 with self.subTest(number=number, model=model):
                     encoder = encoder_of(self.settings(number, model=model))
@@ -277,7 +277,7 @@ class Encoders(Case):
                     ignored = pool != "flatten" or (kind, model) == ("bare", "softmax")
                     self.assertEqual(same, ignored)
                     unmasked = encoder_of(self.settings(number, model=model, mask_padding=0))
-                    self.equal(unmasked(x, lengths), unmasked(x), 0)
+                    self.assert_close(unmasked(x, lengths), unmasked(x), 0)
 
     def test_a_sample_without_rows_has_a_finite_answer(self) -> None:
         for pool in self.POOLINGS:
@@ -293,7 +293,7 @@ class Encoders(Case):
             x = torch.randint(6, (4, ROWS))
             self.assertFalse(torch.equal(encoder(x), encoder(x)))
             encoder.eval()
-            self.equal(encoder(x), encoder(x), 0)
+            self.assert_close(encoder(x), encoder(x), 0)
 
     def test_they_compile_without_a_graph_break(self) -> None:
         x, lengths = torch.randint(6, (3, ROWS)), torch.tensor([ROWS, 5, 1])
@@ -304,8 +304,8 @@ class Encoders(Case):
                 torch.compiler.reset()
                 encoder = encoder_of(small(model=model, pool=pool, initial="torch"))
                 y = torch.compile(encoder, backend="eager", fullgraph=True)(x, lengths)
-                self.equal(y, encoder(x, lengths), 1e-6)
-                self.all_learn(gradients(encoder, y))
+                self.assert_close(y, encoder(x, lengths), 1e-6)
+                self.assert_all_learn(gradients(encoder, y))
 
     def test_sinusoid(self) -> None:
         table = encoder_of(small(positions="sinusoid")).positions
@@ -323,7 +323,7 @@ class Encoders(Case):
 
 
 @unittest.skipIf(MISSING, MISSING)
-class SettingsOfTheProgram(unittest.TestCase):
+class TrainingProgramSettings(unittest.TestCase):
     def test_defaults_that_depend_on_others(self) -> None:
         s = Settings.parse("length=1e2 model=csp norm-epsilon=1e-5 rate=1e-3 task=aan width=32")
         self.assertEqual((s.model, s.hidden, s.norm_epsilon), ("csp", 64, 1e-5))

@@ -14,11 +14,11 @@ class Values(unittest.TestCase):
         for case in CASES:
             for dtype in (torch.float64, torch.float32):
                 with self.subTest(case.name, dtype=dtype):
-                    ours, theirs = case.tensors(dtype, grad=True), case.tensors(dtype, grad=True)
-                    y, expected = case.call(*ours), case.reference(*theirs)
+                    actual_inputs, expected_inputs = case.tensors(dtype, grad=True), case.tensors(dtype, grad=True)
+                    y, expected = case.call(*actual_inputs), case.reference(*expected_inputs)
                     torch.testing.assert_close(y, expected, rtol=0, atol=TOLERANCE[dtype])
                     dy = torch.randn_like(expected)
-                    for dx, expected_dx in zip(torch.autograd.grad(y, ours, dy), torch.autograd.grad(expected, theirs, dy)):
+                    for dx, expected_dx in zip(torch.autograd.grad(y, actual_inputs, dy), torch.autograd.grad(expected, expected_inputs, dy)):
                         torch.testing.assert_close(dx, expected_dx, rtol=0, atol=20 * TOLERANCE[dtype])
 
     def test_half_precision(self):
@@ -42,7 +42,7 @@ class Values(unittest.TestCase):
             with self.subTest(case.name):
                 self.assertTrue(torch.autograd.gradcheck(case.call, case.tensors(grad=True)))
 
-    def test_second_derivatives_of_what_moves_rows(self):
+    def test_second_derivatives_of_permutations(self):
         for name in ("slicing_sort", "permute", "max_exchange", "shuffle"):
             case = next(case for case in CASES if case.name == name)
             with self.subTest(name):
@@ -294,7 +294,7 @@ class Bits(unittest.TestCase):
         dy, seen = torch.randn_like(y), state[..., 1] > 0
         torch.testing.assert_close(torch.autograd.grad(y, tensors, dy, retain_graph=True),
                                    torch.autograd.grad(expected, tensors, dy, retain_graph=True), rtol=0, atol=1e-13)
-        sums = [(numbers[..., 0] + numbers[..., 1].log())[seen] for numbers in (state, whole_state)]
+        sums = [(part_state[..., 0] + part_state[..., 1].log())[seen] for part_state in (state, whole_state)]
         torch.testing.assert_close(*(torch.autograd.grad(s.square().sum(), tensors[:2]) for s in sums), rtol=0, atol=1e-12)
 
 

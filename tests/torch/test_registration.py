@@ -39,11 +39,11 @@ class Programs(unittest.TestCase):
             with self.subTest(case.name):
                 torch._dynamo.reset()
                 compiled = torch.compile(case.call, fullgraph=True, backend="aot_eager")
-                ours, theirs = case.tensors(torch.float32, grad=True), case.tensors(torch.float32, grad=True)
-                y, expected = compiled(*ours), case.call(*theirs)
+                actual_inputs, expected_inputs = case.tensors(torch.float32, grad=True), case.tensors(torch.float32, grad=True)
+                y, expected = compiled(*actual_inputs), case.call(*expected_inputs)
                 self.assertTrue(torch.equal(y, expected))
                 dy = torch.randn_like(y)
-                for dx, expected_dx in zip(torch.autograd.grad(y, ours, dy), torch.autograd.grad(expected, theirs, dy)):
+                for dx, expected_dx in zip(torch.autograd.grad(y, actual_inputs, dy), torch.autograd.grad(expected, expected_inputs, dy)):
                     self.assertTrue(torch.equal(dx, expected_dx))
 
     def test_policies_are_read_as_eagerly(self):
@@ -146,43 +146,43 @@ class Autocast(unittest.TestCase):
 
 
 class Messages(unittest.TestCase):
-    def refused(self, sentence, call, *args, **kwargs):
-        with self.assertRaisesRegex(RuntimeError, sentence):
+    def assert_error(self, pattern, call, *args, **kwargs):
+        with self.assertRaisesRegex(RuntimeError, pattern):
             call(*args, **kwargs)
 
     def test_errors(self):
         x, q = torch.randn(BATCH, LENGTH, CHANNELS), torch.randn(2, 3, 8, 4)
-        self.refused(r"x must be \[batch, length, channels\], has 2 axes", F.slicing_sort, x[0])
-        self.refused("x: the dtype must be float32, float64, float16 or bfloat16", F.slicing_sort, x.int())
-        self.refused('order "sideways" is none of ascending, descending', F.slicing_sort, x, "sideways")
-        self.refused(r'order "interleave\{1\}": write it as interleave\{layer, layers\}', F.slicing_sort, x, "interleave{1}")
-        self.refused("is not a name with numbers in braces", F.slicing_sort, x, "half_half{4")
-        self.refused("channels must be a multiple of heads", F.slicing_sort, x, "half_half{4}")
-        self.refused(r"lengths\[0\] is 14", F.slicing_sort, x, lengths=torch.tensor([LENGTH + 1, 2]))
-        self.refused("lengths must have dtype int64", F.slicing_sort, x, lengths=torch.ones(2, dtype=torch.int32))
-        self.refused("lengths", F.slicing_sort, x, lengths=torch.ones(3, dtype=torch.int64))
-        self.refused("lengths", F.slicing_sort, x, lengths=torch.ones(0, dtype=torch.int64))
-        self.refused("perm: the dtype must be uint16, int32 or uint32", F.permute, x, torch.zeros(x.shape, dtype=torch.int16))
-        self.refused("perm: the dtype must be uint16, int32 or uint32", F.permute, x, x)
-        self.refused("perm", F.permute, x, torch.zeros(1, 2, 3, dtype=torch.uint16))
-        self.refused("groups must be at least 1", F.csp, x, "group_size{0}")
-        self.refused("tau is 0, must be positive", F.sinkhorn_csp, x, 0.0)
-        self.refused("w", F.sparse_mix, x, torch.randn(2, BATCH, LENGTH + 1, 3))
-        self.refused("w: the dtype must be that of the other tensors", F.sparse_mix, x, torch.randn(2, BATCH, LENGTH, 3).double())
-        self.refused("k: the dtype must be that of the other tensors", F.softmax_attention, q, q.double(), q)
-        self.refused('mask "triangle" is none of full, causal', F.softmax_attention, q, q, q, mask="triangle")
-        self.refused("dropout", F.softmax_attention, q, q, q, dropout=1.5)
-        self.refused("as many states as ys", F.merge_attention, [q], [])
-        self.refused("there must be at least one part", F.merge_attention, [], [])
-        self.refused("^softmax_attention(.forward)?: k.heads is 1, must be 3", F.softmax_attention, q, q[:, :1], q)
-        self.refused("^linear_attention.forward: .*w", F.linear_attention, q, q, q, feature="random_exp")
-        self.refused(r"torch has no memory for a tensor of \[1048576, 1048576, 1024\]: .*allocate", F.slicing_sort,
+        self.assert_error(r"x must be \[batch, length, channels\], has 2 axes", F.slicing_sort, x[0])
+        self.assert_error("x: the dtype must be float32, float64, float16 or bfloat16", F.slicing_sort, x.int())
+        self.assert_error('order "sideways" is none of ascending, descending', F.slicing_sort, x, "sideways")
+        self.assert_error(r'order "interleave\{1\}": write it as interleave\{layer, layers\}', F.slicing_sort, x, "interleave{1}")
+        self.assert_error("is not a name with numbers in braces", F.slicing_sort, x, "half_half{4")
+        self.assert_error("channels must be a multiple of heads", F.slicing_sort, x, "half_half{4}")
+        self.assert_error(r"lengths\[0\] is 14", F.slicing_sort, x, lengths=torch.tensor([LENGTH + 1, 2]))
+        self.assert_error("lengths must have dtype int64", F.slicing_sort, x, lengths=torch.ones(2, dtype=torch.int32))
+        self.assert_error("lengths", F.slicing_sort, x, lengths=torch.ones(3, dtype=torch.int64))
+        self.assert_error("lengths", F.slicing_sort, x, lengths=torch.ones(0, dtype=torch.int64))
+        self.assert_error("perm: the dtype must be uint16, int32 or uint32", F.permute, x, torch.zeros(x.shape, dtype=torch.int16))
+        self.assert_error("perm: the dtype must be uint16, int32 or uint32", F.permute, x, x)
+        self.assert_error("perm", F.permute, x, torch.zeros(1, 2, 3, dtype=torch.uint16))
+        self.assert_error("groups must be at least 1", F.csp, x, "group_size{0}")
+        self.assert_error("tau is 0, must be positive", F.sinkhorn_csp, x, 0.0)
+        self.assert_error("w", F.sparse_mix, x, torch.randn(2, BATCH, LENGTH + 1, 3))
+        self.assert_error("w: the dtype must be that of the other tensors", F.sparse_mix, x, torch.randn(2, BATCH, LENGTH, 3).double())
+        self.assert_error("k: the dtype must be that of the other tensors", F.softmax_attention, q, q.double(), q)
+        self.assert_error('mask "triangle" is none of full, causal', F.softmax_attention, q, q, q, mask="triangle")
+        self.assert_error("dropout", F.softmax_attention, q, q, q, dropout=1.5)
+        self.assert_error("as many states as ys", F.merge_attention, [q], [])
+        self.assert_error("there must be at least one part", F.merge_attention, [], [])
+        self.assert_error("^softmax_attention(.forward)?: k.heads is 1, must be 3", F.softmax_attention, q, q[:, :1], q)
+        self.assert_error("^linear_attention.forward: .*w", F.linear_attention, q, q, q, feature="random_exp")
+        self.assert_error(r"torch has no memory for a tensor of \[1048576, 1048576, 1024\]: .*allocate", F.slicing_sort,
                      torch.zeros(1).expand(2**20, 2**20, 2**10))
 
     @unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
     def test_tensors_on_two_devices_are_refused(self):
         x, perm = F.slicing_sort_with_permutation(torch.randn(1, 4, 3))
-        self.refused("perm must be on the device of the other tensors", F.permute, x.cuda(), perm)
+        self.assert_error("perm must be on the device of the other tensors", F.permute, x.cuda(), perm)
 
     @unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
     def test_the_gpu_equals_the_cpu(self):

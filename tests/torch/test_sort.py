@@ -45,10 +45,10 @@ class Sort(unittest.TestCase):
 
 class Examples(unittest.TestCase):
     def run_example(self, name):
-        done = subprocess.run([sys.executable, str(EXAMPLES / name)], capture_output=True, encoding="utf-8",
+        process = subprocess.run([sys.executable, str(EXAMPLES / name)], capture_output=True, encoding="utf-8",
                               env={**os.environ, "OMP_NUM_THREADS": "1"})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process.stdout
 
     def test_vision_transformer(self):
         self.assertIn("loss", self.run_example("vision_transformer.py"))

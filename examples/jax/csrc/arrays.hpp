@@ -18,7 +18,7 @@ using ss::index_t;
 using input = ffi::AnyBuffer;
 using output = ffi::Result<ffi::AnyBuffer>;
 
-inline bindings::dtype type_of(ffi::DataType type) {
+inline bindings::dtype dtype_of(ffi::DataType type) {
   switch (type) {
     case ffi::DataType::F16:
       return bindings::dtype::f16;
@@ -50,7 +50,7 @@ inline array to_array(char const* name, input const& buffer) {
   array tensor;
   tensor.name = name;
   tensor.data = buffer.untyped_data();
-  tensor.type = type_of(buffer.element_type());
+  tensor.type = dtype_of(buffer.element_type());
   tensor.rank = static_cast<int>(extents.size());
   index_t stride = 1;
   for (std::size_t axis = extents.size(); axis-- > 0; stride *= extents[axis]) {

@@ -21,7 +21,7 @@ struct xla_context {
   ffi::ScratchAllocator memory;
 };
 
-inline void check(cudaError_t status) {
+inline void throw_on_error(cudaError_t status) {
   if (status != cudaSuccess) throw ss::cuda_error(status, cudaGetErrorString(status));
 }
 
@@ -38,7 +38,7 @@ class xla_bytes {
   void resize(std::size_t size) {
     auto const memory = size == 0 ? std::optional<void*>(nullptr) : allocator_.Allocate(size, 256);
     if (!memory)
-      bindings::refuse("no memory for a workspace of " + std::to_string(size) + " bytes");
+      bindings::throw_invalid("no memory for a workspace of " + std::to_string(size) + " bytes");
     data_ = static_cast<unsigned char*>(*memory);
     size_ = size;
   }
@@ -73,7 +73,7 @@ class xla_call {
       if (count > 0) {
         widen<<<1, 256, 0, exec.stream>>>(static_cast<std::int32_t const*>(tensor->data), copy,
                                           count);
-        check(cudaGetLastError());
+        throw_on_error(cudaGetLastError());
       }
       tensor->data = copy;
       tensor->type = bindings::dtype::i64;
@@ -85,11 +85,11 @@ class xla_call {
   /// Reads the seed. Synchronizes the stream, since the library needs the seed on the host.
   index_t seed(input const& buffer) {
     if (buffer.element_type() != ffi::DataType::U32 || buffer.element_count() != 2)
-      bindings::refuse("seed must be two words of uint32");
+      bindings::throw_invalid("seed must be two words of uint32");
     std::uint32_t words[2];
-    check(cudaMemcpyAsync(words, buffer.untyped_data(), sizeof(words), cudaMemcpyDeviceToHost,
-                          exec.stream));
-    check(cudaStreamSynchronize(exec.stream));
+    throw_on_error(cudaMemcpyAsync(words, buffer.untyped_data(), sizeof(words),
+                                   cudaMemcpyDeviceToHost, exec.stream));
+    throw_on_error(cudaStreamSynchronize(exec.stream));
     return static_cast<index_t>(std::uint64_t{words[1]} << 32 | words[0]);
   }
 };

@@ -17,7 +17,7 @@
 
 namespace slicesort_jax {
 
-/// Attributes of a call: the policies of its operator.
+/// Attributes of a call, which hold the operator's policies.
 class attributes {
  public:
   attributes(ffi::Dictionary values) : values_(values) {}

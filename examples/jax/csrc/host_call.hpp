@@ -16,9 +16,8 @@
 
 namespace slicesort_jax {
 
-/// Number of threads of every call. A global instead of an attribute, so that changing it causes no
-/// recompilation.
-inline std::atomic<unsigned> threads{std::thread::hardware_concurrency()};
+/// Threads per call. A global rather than an attribute, so that a change does not recompile.
+inline std::atomic<unsigned> thread_count{std::thread::hardware_concurrency()};
 
 /// XLA's execution context of a call; empty on the host.
 struct xla_context {};
@@ -29,7 +28,7 @@ class xla_call {
   ss::exec::host exec;
   ss::scratch memory;
 
-  explicit xla_call(xla_context) { exec.threads = threads == 0 ? 1u : threads.load(); }
+  explicit xla_call(xla_context) { exec.threads = thread_count == 0 ? 1u : thread_count.load(); }
 
   /// Returns the lengths as int64. Without `jax_enable_x64`, JAX has only int32.
   optional_array lengths(char const* name, input const& buffer) {
@@ -50,7 +49,7 @@ class xla_call {
   /// Reads a seed of two 32-bit words, low word first.
   index_t seed(input const& buffer) {
     if (buffer.element_type() != ffi::DataType::U32 || buffer.element_count() != 2)
-      bindings::refuse("seed must be two words of uint32");
+      bindings::throw_invalid("seed must be two words of uint32");
     auto const* const words = static_cast<std::uint32_t const*>(buffer.untyped_data());
     return static_cast<index_t>(std::uint64_t{words[1]} << 32 | words[0]);
   }

@@ -10,10 +10,10 @@
 extern "C" {
 
 __attribute__((visibility("default"))) void slicesort_set_threads(unsigned count) {
-  slicesort_jax::threads = count;
+  slicesort_jax::thread_count = count;
 }
 __attribute__((visibility("default"))) unsigned slicesort_get_threads() {
-  return slicesort_jax::threads;
+  return slicesort_jax::thread_count;
 }
 
 /// Writes the three extents of csp's saved state and its bytes per element to `state`. Returns 0,
@@ -24,7 +24,7 @@ __attribute__((visibility("default"))) int slicesort_csp_state(
     std::size_t message_size) {
   try {
     auto const [extents, type] =
-        bindings::csp_state_of({groups, shift, alignment}, {batch, length, channels});
+        bindings::saved_csp_state({groups, shift, alignment}, {batch, length, channels});
     state[0] = extents.batch;
     state[1] = extents.length;
     state[2] = extents.channels;

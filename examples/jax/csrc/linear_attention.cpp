@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// linear_attention as XLA handlers.
 #include "../../bindings/linear_attention.hpp"
 
 #include "handler.hpp"

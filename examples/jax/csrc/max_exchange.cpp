@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// max_exchange as XLA handlers.
 #include "../../bindings/max_exchange.hpp"
 
 #include "handler.hpp"

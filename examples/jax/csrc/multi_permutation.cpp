@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// multi_permutation as XLA handlers.
 #include "../../bindings/multi_permutation.hpp"
 
 #include "handler.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// short_convolution as XLA handlers.
 #include "../../bindings/short_convolution.hpp"
 
 #include "handler.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// shuffle as XLA handlers.
 #include "../../bindings/shuffle.hpp"
 
 #include "handler.hpp"

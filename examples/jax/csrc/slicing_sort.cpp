@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// slicing_sort and permute as XLA handlers.
 #include "../../bindings/slicing_sort.hpp"
 
 #include "handler.hpp"
@@ -13,7 +14,7 @@ ffi::Error slicing_sort(xla_context context, input x, input lengths, output y, o
                            to_optional("perm", perm), call.lengths("lengths", lengths));
   });
 }
-// Checks indices from the caller, which the attribute "unchecked" marks.
+// Checks indices that come from the caller; the attribute "unchecked" marks them.
 void check_rows(xla_call& call, input const& perm, input const& lengths, attributes const& attrs) {
   if (attrs.has("unchecked"))
     call.require_rows(to_array("perm", perm), call.lengths("lengths", lengths));

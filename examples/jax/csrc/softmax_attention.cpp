@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// softmax_attention and merge_attention as XLA handlers.
 #include "../../bindings/softmax_attention.hpp"
 
 #include "handler.hpp"
@@ -49,10 +50,11 @@ ffi::Error softmax_attention_backward(xla_context context, input dy, input q, in
 ffi::Error merge_attention(xla_context context, ffi::RemainingArgs parts, output y, output state) {
   return run(std::move(context), [&](xla_call& call) {
     std::vector<array> ys, states;
-    std::size_t const count = parts.size() / 2;
-    for (std::size_t i = 0; i < 2 * count; ++i) {
-      auto& list = i < count ? ys : states;
-      list.push_back(to_array(i < count ? "y" : "state", parts.get<ffi::AnyBuffer>(i).value()));
+    std::size_t const part_count = parts.size() / 2;
+    for (std::size_t i = 0; i < 2 * part_count; ++i) {
+      auto& list = i < part_count ? ys : states;
+      list.push_back(
+          to_array(i < part_count ? "y" : "state", parts.get<ffi::AnyBuffer>(i).value()));
     }
     bindings::merge_attention(call, ys, states, to_array("y", y), to_array("state", state));
   });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// sparse_mix as XLA handlers.
 #include "../../bindings/sparse_mix.hpp"
 
 #include "handler.hpp"

@@ -14,7 +14,7 @@ from pathlib import Path
 from report.command.build import Failed as NotInstalled
 from report.command.build import output_of as git_output, python_with
 
-from .build import Failed, output_of, program
+from .build import Failed, build_program, output_of
 from .options import ROOT, UsageError, parse
 from .figures import curve_of, draw
 from .presets import flags_of, presets, scaled_by
@@ -24,69 +24,69 @@ TABLE_MODELS = ["sort-ascending", "csp", "chord", "softmax", "none"]
 FIGURE_MODELS = ["chord", "cdil", "sort-ascending", "softmax", "none"]
 
 
-def origin() -> str:
+def describe_origin() -> str:
     commit = git_output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD") or "an unknown commit"
     processor = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name")),
                      platform.processor()) if Path("/proc/cpuinfo").exists() else platform.processor()
     return f"{time.strftime('%Y-%m-%d')}, {processor}, {os.cpu_count()} processors, commit {commit}"
 
 
-def flags_for(o: argparse.Namespace, task: str, name: str, model: str, **extra: str) -> dict[str, str]:
+def require_task_flags(o: argparse.Namespace, task: str, name: str, model: str, **extra: str) -> dict[str, str]:
     flags = flags_of(name, o.task, model, {**extra, **dict(o.set)})
     if flags["task"].removesuffix("-tsv") != task:
         raise UsageError(f"--{'table' if o.table else 'figure'} {task} is of the task {task}, not of {flags['task']}")
     return flags
 
 
-def table(o: argparse.Namespace, runs: Runs) -> None:
+def make_table(o: argparse.Namespace, runs: Runs) -> None:
     from . import speed, tables
     if o.table == "speed":
-        result = speed.table(runs, o.models, o.lengths, o.torch, dict(o.set))
+        result = speed.make_table(runs, o.models, o.lengths, o.torch, dict(o.set))
     else:
         name = o.preset or "nystromformer/listops"
-        found = runs.ensure_all([flags_for(o, "listops", name, model) for model in o.models or TABLE_MODELS], o.seeds)
-        result = tables.listops(runs, found, name)
-        draw(o.results / "table-listops", f"ListOps, {name}", [curve_of(seeds, scaled_by(name, seeds[0][0].flags)) for seeds in found], o.seeds,
-             lines_of(runs, found[0][0][0].flags), origin())
-    result.says.append(f"{origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
+        results = runs.ensure_all([require_task_flags(o, "listops", name, model) for model in o.models or TABLE_MODELS], o.seeds)
+        result = tables.listops_table(runs, results, name)
+        draw(o.results / "table-listops", f"ListOps, {name}", [curve_of(seeds, scaled_by(name, seeds[0][0].flags)) for seeds in results], o.seeds,
+             baseline_lines(runs, results[0][0][0].flags), describe_origin())
+    result.says.append(f"{describe_origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
     o.results.mkdir(parents=True, exist_ok=True)
     (o.results / f"table-{o.table}.md").write_text(result.markdown(), encoding="utf-8")
     (o.results / f"table-{o.table}.json").write_text(json.dumps({"columns": result.columns, "rows": result.rows, "says": result.says}, indent=1) + "\n", encoding="utf-8")
     print(result.markdown())
 
 
-def figure(o: argparse.Namespace, runs: Runs) -> None:
+def make_figure(o: argparse.Namespace, runs: Runs) -> None:
     name, models, lengths = o.preset or f"paramixer/{o.figure}", o.models or FIGURE_MODELS, o.lengths or [128]
     title = {"adding": "The adding problem", "order": "Temporal order"}[o.figure]
-    runs_flags = [flags_for(o, o.figure, name, model, length=str(length)) for length in lengths for model in models]
+    runs_flags = [require_task_flags(o, o.figure, name, model, length=str(length)) for length in lengths for model in models]
     found = iter(runs.ensure_all(runs_flags, o.seeds))
     for length in lengths:
         results = [next(found) for _ in models]
         pool = "-cls" * (dict(o.set).get("pool") == "cls")
         series = [curve_of(seeds, scaled_by(name, seeds[0][0].flags, ("length",))) for seeds in results]
         draw(o.results / f"{o.figure}-{length}{pool}", f"{title}, {length} rows" + ", class token" * bool(pool), series, o.seeds,
-             lines_of(runs, results[0][0][0].flags), origin())
+             baseline_lines(runs, results[0][0][0].flags), describe_origin())
 
 
-def lines_of(runs: Runs, flags: dict[str, str]) -> dict[str, float]:
-    """Returns the accuracies of baselines, which are lines across a figure of the task."""
+def baseline_lines(runs: Runs, flags: dict[str, str]) -> dict[str, float]:
+    """Returns the accuracies of the baselines, which a figure of the task shows as horizontal lines."""
     task = flags.get("task", "adding")
     if task == "listops":
-        from .tables import baselines_of
-        return {"majority" if name == "nothing" else f"reads {name}": share for name, share in baselines_of(runs, flags).items()}
+        from .tables import run_baselines
+        return {"majority" if name == "nothing" else f"reads {name}": share for name, share in run_baselines(runs, flags).items()}
     return {"adding": {"a constant 0.5": 0.1536}, "order": {"at random": 0.25}}.get(task, {})
 
 
-def single(o: argparse.Namespace, runs: Runs) -> None:
+def train_single(o: argparse.Namespace, runs: Runs) -> None:
     """Trains a model, and draws a figure of all models with the same settings."""
     flags = flags_of(o.preset, o.task, o.model, dict(o.set))
     results = runs.ensure_all([flags], o.seeds)[0]
     task = flags.get("task", "adding")
     settings = [o.preset or task, *(f"{name}={value}" for name, value in o.set)]
     others = [flags_of(o.preset, o.task, model, dict(o.set)) for model in runs.models_of(task) if model != flags.get("model", "chord")]
-    shown = [results, *(runs.found(other, o.seeds) for other in others)]
+    shown = [results, *(runs.load(other, o.seeds) for other in others)]
     draw(o.results / re.sub(r"[^\w.=]+", "-", "-".join(settings)), ", ".join(settings),
-         [curve_of(seeds, scaled_by(o.preset, seeds[0][0].flags)) for seeds in shown], o.seeds, lines_of(runs, flags), origin())
+         [curve_of(seeds, scaled_by(o.preset, seeds[0][0].flags)) for seeds in shown], o.seeds, baseline_lines(runs, flags), describe_origin())
     for run, result in results:
         print(f"seed {run.seed}: " + (f"accuracy {100 * result.accuracy:.2f} % after {result.step} steps" if result.test else "no test yet") + f"; {run.folder}")
 
@@ -101,7 +101,7 @@ def main(argv: list[str]) -> int:
     o = parse(argv)
     if o.program and not o.program.is_file():
         raise UsageError(f"--program: there is no {o.program}")
-    built = o.program or program()
+    built = o.program or build_program()
     python = python_with("matplotlib") if not o.torch else sys.executable
     if python != sys.executable:
         os.execv(python, [python, "-m", "command", *argv])
@@ -113,13 +113,13 @@ def main(argv: list[str]) -> int:
         dry_runs = [runs.run_of(flags_of(o.preset, o.task, model, dict(o.set)), 1) for model in o.models or [o.model]]
         return max(subprocess.run([*runs.command(run), "--dry-run"], check=False).returncode for run in dry_runs)
     if o.table:
-        table(o, runs)
+        make_table(o, runs)
     elif o.figure:
-        figure(o, runs)
+        make_figure(o, runs)
     else:
-        single(o, runs)
-    from .page import write
-    print(f"page: {write(o.results, origin())}", file=sys.stderr)
+        train_single(o, runs)
+    from .page import write_page
+    print(f"page: {write_page(o.results, describe_origin())}", file=sys.stderr)
     return 0
 
 

@@ -16,7 +16,7 @@ class Failed(Exception):
     """A failure with exit status 1."""
 
 
-def program() -> Path:
+def build_program() -> Path:
     install("g++", "cmake", "ninja-build", "nlohmann-json3-dev", "libcli11-dev")
     install("python3-matplotlib", needed=False)
     progress = Build()

@@ -19,7 +19,7 @@ CONTROL = "#777777"
 
 @dataclass
 class Curve:
-    """Test accuracy of a model by training step, over several seeds. `kind` tells if and how the run is scaled down."""
+    """Test accuracy of a model by training step, over several seeds. `kind` says whether and how the run is scaled down."""
     model: str
     kind: str
     pool: str  # the pooling
@@ -67,10 +67,10 @@ def draw(path: Path, title: str, series: list[Curve | None], seeds: int, lines: 
     if importlib.util.find_spec("matplotlib") is None:
         print("no pictures: there is no matplotlib (Debian: python3-matplotlib)", file=sys.stderr)
         return
-    picture(curves, lines, title, says, f"{below}\n{origin}", path)
+    draw_picture(curves, lines, title, says, f"{below}\n{origin}", path)
 
 
-def picture(series: list[Curve], lines: dict[str, float], title: str, says: str, origin: str, path: Path) -> None:
+def draw_picture(series: list[Curve], lines: dict[str, float], title: str, says: str, origin: str, path: Path) -> None:
     """Draws a curve per model, and a horizontal line for each of `lines`, which maps labels to shares."""
     from report.pictures.style import End, finish, ink, label_ends, plt, save  # require matplotlib
 

@@ -25,14 +25,14 @@ OPTIONS_OF_FLAGS = {"seed": "--seeds", "model": "--model", "task": "--task", "th
                     "help": "--help", "baselines": "--table listops", "readers": "--table listops"}
 
 
-def names(text: str) -> list[str]:
+def parse_names(text: str) -> list[str]:
     found = list(dict.fromkeys(text.split(",")))
     if not all(found):
         raise argparse.ArgumentTypeError(f"'{text}' has an empty name")
     return found
 
 
-def minutes(text: str) -> float:
+def parse_minutes(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -42,7 +42,7 @@ def minutes(text: str) -> float:
     return value
 
 
-def setting(text: str) -> tuple[str, str]:
+def parse_setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch("[a-z0-9-]+", name):
         raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
@@ -58,19 +58,19 @@ def parser() -> Parser:
     training.add_argument("--preset", help="a paper's settings, such as nystromformer/listops (see --list)")
     training.add_argument("--task", help="the task; overrides that of the preset")
     training.add_argument("--model", help="the model's mixer (see --list)")
-    training.add_argument("--set", type=setting, action="append", default=[], metavar="NAME=VALUE",
+    training.add_argument("--set", type=parse_setting, action="append", default=[], metavar="NAME=VALUE",
                           help="a flag of the training program, such as width=128 (see its --help); repeatable")
     training.add_argument("--data", type=Path, metavar="FOLDER", help="folder of a published task's files")
     tables = p.add_argument_group("tables and figures")
     tables.add_argument("--table", choices=("listops", "speed"), help="listops: accuracies of models, of baseline classifiers, and published ones; "
                         "speed: training steps of whole models, and their memory")
     tables.add_argument("--figure", choices=("adding", "order"), help="accuracy after steps, of Paramixer, others and the control without mixing")
-    tables.add_argument("--models", type=names, help="models of the table or figure, separated by commas")
+    tables.add_argument("--models", type=parse_names, help="models of the table or figure, separated by commas")
     tables.add_argument("--lengths", type=counts, help="lengths of a figure or of the table of speed, separated by commas")
     tables.add_argument("--torch", action="store_true", help="table of speed: compare with the same models in PyTorch, if it is installed")
     execution = p.add_argument_group("execution")
     execution.add_argument("--seeds", type=count, default=1, help="runs of each model, with seeds 1, 2, .. (default 1)")
-    execution.add_argument("--minutes", type=minutes, help="limit of training per run; tables and pictures show the steps")
+    execution.add_argument("--minutes", type=parse_minutes, help="limit of training per run; tables and pictures show the steps")
     execution.add_argument("--threads", type=count, help="number of threads (default: all processors); does not change results")
     execution.add_argument("--results", type=Path, default=ROOT / "learning-results", help="the folder of all results (default learning-results)")
     execution.add_argument("--dry-run", action="store_true", help="print the number of parameters and the memory, and train nothing")
@@ -82,7 +82,7 @@ def parser() -> Parser:
 def parse(argv: list[str]) -> argparse.Namespace:
     o = parser().parse_args(argv)
     shown, settings = o.table or o.figure, dict(o.set)
-    for wrong, message in (
+    for is_wrong, message in (
             (not (shown or o.preset or o.task or o.list), "say what to train: --preset or --task, --table or --figure (see --help)"),
             (o.table and o.figure, "--table and --figure do not go together"),
             ((o.models or o.lengths or o.torch) and not shown, "--models, --lengths and --torch are for --table and --figure"),
@@ -90,6 +90,6 @@ def parse(argv: list[str]) -> argparse.Namespace:
             (o.lengths and o.table == "listops", "--lengths is for --figure and --table speed; for this one it is --set length=N"),
             ("length" in settings and (o.figure or o.table == "speed"), "--set length is for runs and --table listops; here it is --lengths"),
             (o.torch and o.table != "speed", "--torch is for --table speed")):
-        if wrong:
+        if is_wrong:
             raise UsageError(message)
     return o

@@ -22,7 +22,7 @@ svg { width: 100%; min-width: 36rem; height: auto; max-width: 52rem; display: bl
 """
 
 
-def of_markdown(text: str) -> str:
+def html_from_markdown(text: str) -> str:
     """Converts the output of `Table.markdown`, a heading, sentences and a table, to HTML."""
     parts, rows, looks = [], [], []
     for line in text.splitlines():
@@ -42,7 +42,7 @@ def of_markdown(text: str) -> str:
     return "\n".join(parts) + '\n<div class="wide"><table>' + "".join(rows) + "</table></div>"
 
 
-def picture(svg: Path, theme: str) -> str:
+def embed_svg(svg: Path, theme: str) -> str:
     """Returns the SVG, with identifiers that are unique on the page."""
     text = svg.read_text(encoding="utf-8")
     text = text[text.index("<svg"):]
@@ -52,11 +52,11 @@ def picture(svg: Path, theme: str) -> str:
     return f'<div class="wide {theme}">{text}</div>'
 
 
-def write(results: Path, origin: str) -> Path:
-    parts = [of_markdown(table.read_text(encoding="utf-8")) for table in sorted(results.glob("*.md"))]
+def write_page(results: Path, origin: str) -> Path:
+    parts = [html_from_markdown(table.read_text(encoding="utf-8")) for table in sorted(results.glob("*.md"))]
     for light in sorted(results.glob("*-light.svg")):
         dark = light.with_name(light.name.replace("-light.", "-dark."))
-        parts.append(picture(light, "light") + (picture(dark, "dark") if dark.exists() else ""))
+        parts.append(embed_svg(light, "light") + (embed_svg(dark, "dark") if dark.exists() else ""))
     page = results / "index.html"
     page.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
                     f"<title>Models that sort, mix and attend</title><style>{STYLE}</style>\n<h1>Models that sort, mix and attend</h1>\n"

@@ -48,12 +48,12 @@ def scaled_by(name: str | None, flags: dict[str, str], free: tuple[str, ...] = (
     if name is None:
         return []
     paper = flags_of(name, None, flags.get("model"), {})
-    changed = [key for key in sorted({*paper, *flags} - WITHOUT_EFFECT - {*free}) if not same(flags.get(key), paper.get(key))]
+    changed = [key for key in sorted({*paper, *flags} - WITHOUT_EFFECT - {*free}) if not is_same_value(flags.get(key), paper.get(key))]
     known = [preset(name)["scaled"]] if "scaled" in preset(name) else []
     return known + [f"{key} {flags.get(key, 'as usual')}, not {paper.get(key, 'as usual')}" for key in changed]
 
 
-def same(a: str | None, b: str | None) -> bool:
+def is_same_value(a: str | None, b: str | None) -> bool:
     """True if the texts are equal, or are equal numbers."""
     try:
         return a == b or float(a or "") == float(b or "")

@@ -106,7 +106,7 @@ class Runs:
             command += ["--data", str(self.data)]
         return command
 
-    def check(self, flags: dict[str, str]) -> None:
+    def check_flags(self, flags: dict[str, str]) -> None:
         """Raises the program's error for wrong flags, before any training."""
         completed = subprocess.run([*self.command(self.run_of(flags, 1)), "--dry-run"], capture_output=True, encoding="utf-8", check=False)
         if completed.returncode != 0:
@@ -116,13 +116,13 @@ class Runs:
     def ensure_all(self, settings: list[dict[str, str]], seeds: int) -> list[list[tuple[Run, Result]]]:
         """Trains missing runs. Returns a list for each of `settings`, with the runs of seeds 1, 2, .."""
         for flags in settings:
-            self.check(flags)
+            self.check_flags(flags)
         work = [(flags, seed) for flags in settings for seed in range(1, seeds + 1)]
-        for number, (flags, seed) in enumerate(work, 1):
-            self.ensure(flags, seed, f"[{number}/{len(work)}] " if len(work) > 1 else "")
-        return [self.found(flags, seeds) for flags in settings]
+        for index, (flags, seed) in enumerate(work, 1):
+            self.ensure(flags, seed, f"[{index}/{len(work)}] " if len(work) > 1 else "")
+        return [self.load(flags, seeds) for flags in settings]
 
-    def found(self, flags: dict[str, str], seeds: int) -> list[tuple[Run, Result]]:
+    def load(self, flags: dict[str, str], seeds: int) -> list[tuple[Run, Result]]:
         """Returns the runs of seeds 1, 2, .. with their results, which are empty if a run has not begun."""
         runs = [self.run_of(flags, seed) for seed in range(1, seeds + 1)]
         return [(run, run.result()) for run in runs]

@@ -17,7 +17,7 @@ MODELS = ("sort-ascending", "csp", "chord", "softmax", "none")
 LENGTHS = (1000, 2000, 4000)
 
 
-def ours(runs: Runs, model: str, length: int, extra: dict[str, str]) -> tuple[float, float, int]:
+def measure_ours(runs: Runs, model: str, length: int, extra: dict[str, str]) -> tuple[float, float, int]:
     """Returns tokens per second, megabytes of a step and the parameters, and the number of parameters."""
     flags = flags_of("sliceformer/speed", None, model, {"length": str(length), **extra})
     with tempfile.TemporaryDirectory() as folder:
@@ -29,7 +29,7 @@ def ours(runs: Runs, model: str, length: int, extra: dict[str, str]) -> tuple[fl
     return statistics.median(rates) * int(flags["batch"]) * length, result.start["memory_bytes"] / 1e6, result.start["parameters"]
 
 
-def in_torch(model: str, length: int, threads: int | None, parameters: int) -> tuple[float, float] | None:
+def measure_in_torch(model: str, length: int, threads: int | None, parameters: int) -> tuple[float, float] | None:
     """Returns tokens per second and megabytes of the same model in torch_models.py, or None if it does not exist there."""
     if model not in MODELS:
         return None
@@ -47,16 +47,16 @@ def in_torch(model: str, length: int, threads: int | None, parameters: int) -> t
     return measured["tokens_per_second"], measured["megabytes"]
 
 
-def table(runs: Runs, models: list[str] | None, lengths: list[int] | None, torch: bool, extra: dict[str, str]) -> Table:
+def make_table(runs: Runs, models: list[str] | None, lengths: list[int] | None, torch: bool, extra: dict[str, str]) -> Table:
     lengths = lengths or list(LENGTHS)
     for model in models or MODELS:
-        runs.check(flags_of("sliceformer/speed", None, model, {"length": str(min(lengths)), **extra}))
+        runs.check_flags(flags_of("sliceformer/speed", None, model, {"length": str(min(lengths)), **extra}))
     rows = []
     for model in models or MODELS:
         for length in lengths:
             print(f"speed: {model}, {length} rows", file=sys.stderr)
-            speed, memory, parameters = ours(runs, model, length, extra)
-            torch_result = in_torch(model, length, runs.threads, parameters) if torch else None
+            speed, memory, parameters = measure_ours(runs, model, length, extra)
+            torch_result = measure_in_torch(model, length, runs.threads, parameters) if torch else None
             rows.append([model, str(length), f"{speed:,.0f}", f"{memory:.0f}",
                          *([f"{torch_result[0]:,.0f}", f"{torch_result[1]:.0f}", f"{speed / torch_result[0]:.2f}"] if torch_result else ["", "", ""])])
     says = ["Training steps (forward, backward, Adam) of whole models of the preset sliceformer/speed: 4 layers, width 256, 8 samples, float. "

@@ -30,20 +30,20 @@ class Table:
         return "\n".join([f"# {self.title}", "", *(f"{sentence}\n" for sentence in self.says), line(self.columns), rule, *map(line, self.rows)]) + "\n"
 
 
-def error_of(accuracy: float, samples: float) -> float:
+def standard_error(accuracy: float, samples: float) -> float:
     """Returns the standard error of a share of `samples` samples."""
     return math.sqrt(max(accuracy * (1 - accuracy), 0) / samples)
 
 
-def error_of_mean(mean: float, spread: float | None, seeds: int, samples: float) -> float:
+def standard_error_of_mean(mean: float, spread: float | None, seeds: int, samples: float) -> float:
     """Combines the errors of training and of the test. All seeds share the test samples, so more seeds do not reduce the
     error of the test."""
-    return math.hypot(error_of(mean, samples), (spread or 0) / math.sqrt(seeds))
+    return math.hypot(standard_error(mean, samples), (spread or 0) / math.sqrt(seeds))
 
 
-def passed(accuracy: float, error: float, baselines: dict[str, float]) -> str:
+def describe_beaten_baseline(accuracy: float, error: float, baselines: dict[str, float]) -> str:
     """Names the strongest baseline that a model beats by more than two standard errors of the difference."""
-    beaten = [name for name, share in baselines.items() if accuracy - share > 2 * math.hypot(error, error_of(share, BASELINE_SAMPLES))]
+    beaten = [name for name, share in baselines.items() if accuracy - share > 2 * math.hypot(error, standard_error(share, BASELINE_SAMPLES))]
     return f"beats the baseline of {beaten[-1]}" if beaten else "beats no baseline"
 
 
@@ -51,12 +51,12 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def baselines_of(runs: Runs, flags: dict[str, str]) -> dict[str, float]:
+def run_baselines(runs: Runs, flags: dict[str, str]) -> dict[str, float]:
     words = [runs.program, "--baselines", "--test-samples", str(BASELINE_SAMPLES)]
     for name in ("length", "shortest", "data-seed"):
         words += [f"--{name}", flags[name]] if name in flags else []
-    found = json.loads(output_of(*words))
-    return {name: share for name, share in found.items() if name != "event"}
+    accuracies = json.loads(output_of(*words))
+    return {name: share for name, share in accuracies.items() if name != "event"}
 
 
 def description_of(seeds: list[tuple[Run, Result]], scaled: list[str]) -> str:
@@ -72,10 +72,10 @@ def accuracy_row(seeds: list[tuple[Run, Result]], baselines: dict[str, float], q
     if not tested:
         return [model, "", "", "no test yet", "", "", "", *quoted_cells(quoted)]
     mean, spread = mean_and_spread([result.accuracy for _, result in tested])
-    error = error_of_mean(mean, spread, len(tested), tested[0][1].test[-1]["samples"])
+    error = standard_error_of_mean(mean, spread, len(tested), tested[0][1].test[-1]["samples"])
     minutes = mean_and_spread([result.test[-1]["seconds"] / 60 for _, result in tested])[0]
     return [model, percent(mean) + (f" +- {100 * spread:.1f}" if spread is not None else ""), str(len(tested)), description_of(tested, scaled),
-            passed(mean, error, baselines) if baselines else "", str(min(result.step for _, result in tested)), f"{minutes:.1f}" if minutes >= 1 else f"{minutes:.2g}",
+            describe_beaten_baseline(mean, error, baselines) if baselines else "", str(min(result.step for _, result in tested)), f"{minutes:.1f}" if minutes >= 1 else f"{minutes:.2g}",
             *quoted_cells(quoted)]
 
 
@@ -83,9 +83,9 @@ def quoted_cells(quoted: list | None) -> list[str]:
     return [f"{quoted[0]:.2f} %", f"quoted: {quoted[1]}"] if quoted else ["", ""]
 
 
-def listops(runs: Runs, models: list[list[tuple[Run, Result]]], preset_name: str) -> Table:
+def listops_table(runs: Runs, models: list[list[tuple[Run, Result]]], preset_name: str) -> Table:
     """`models` has a list of seeds for each model."""
-    baselines = baselines_of(runs, models[0][0][0].flags)
+    baselines = run_baselines(runs, models[0][0][0].flags)
     quoted = published("listops")
     rows = [["baseline: " + name if name != "nothing" else "majority", percent(share), "", "ours", "", "", "",
              f"{PUBLISHED_BASELINES[name]:.2f} %", "another program, 501 to 1999 symbols"] for name, share in baselines.items()]
@@ -93,7 +93,7 @@ def listops(runs: Runs, models: list[list[tuple[Run, Result]]], preset_name: str
     shown = {seeds[0][0].model for seeds in models}
     rows += [[model, "", "", "quoted", "", "", "", *quoted_cells(quoted[model])] for model in quoted if model not in shown]
     samples = {result.test[-1]["samples"] for seeds in models for _, result in seeds if result.test}
-    tests = "".join(f", {n} samples; one standard error at 37 % is {100 * error_of(0.37, n):.1f} points" for n in sorted(samples))
+    tests = "".join(f", {n} samples; one standard error at 37 % is {100 * standard_error(0.37, n):.1f} points" for n in sorted(samples))
     return Table("ListOps", [
         f"Settings: {preset_name} ({preset(preset_name)['source']}). The accuracy is that of the last test{tests}; +- is the standard deviation of seeds.",
         "A model beats a baseline if its accuracy is higher by more than two standard errors of the difference. Published numbers are of other data and "

@@ -25,9 +25,9 @@ def csp(v: torch.Tensor, group: int = 2) -> torch.Tensor:
     rows, channels = v.shape[1:]
     shift = torch.arange(1, channels + 1) * -(-rows // channels)
     shift[0] = 0
-    moved = v.gather(1, ((torch.arange(rows)[:, None] - shift) % rows).expand_as(v))
-    whole = rows // group * group
-    parts = [moved[:, :whole].unflatten(1, (-1, group))] + ([moved[:, None, whole:]] if whole < rows else [])
+    shifted = v.gather(1, ((torch.arange(rows)[:, None] - shift) % rows).expand_as(v))
+    grouped_rows = rows // group * group
+    parts = [shifted[:, :grouped_rows].unflatten(1, (-1, group))] + ([shifted[:, None, grouped_rows:]] if grouped_rows < rows else [])
     sorted_parts = [p.sort(dim=2, stable=True).values.gather(2, p[..., :1].argsort(dim=2, stable=True).argsort(dim=2).expand_as(p)) for p in parts]
     return torch.cat([p.flatten(1, 2) for p in sorted_parts], dim=1)
 
@@ -116,7 +116,7 @@ class Encoder(nn.Module):
         return self.head(self.norm(x)[:, 0])
 
 
-def megabytes() -> float:
+def resident_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
@@ -125,7 +125,7 @@ def main() -> None:
     if threads:
         torch.set_num_threads(threads[0])
     torch.manual_seed(1)
-    before = megabytes()
+    before = resident_megabytes()
     model = Encoder(sys.argv[1], length, width, hidden, layers, heads, head_hidden, mixer_hidden)
     update = torch.optim.Adam(model.parameters())
     tokens, labels = torch.randint(1, 256, (batch, length)), torch.randint(0, 2, (batch,))
@@ -136,7 +136,7 @@ def main() -> None:
         nn.functional.cross_entropy(model(tokens), labels).backward()
         update.step()
         seconds.append(time.perf_counter() - start)
-    print(json.dumps({"tokens_per_second": batch * length / statistics.median(seconds[1:]), "megabytes": megabytes() - before,
+    print(json.dumps({"tokens_per_second": batch * length / statistics.median(seconds[1:]), "megabytes": resident_megabytes() - before,
                       "parameters": sum(p.numel() for p in model.parameters()), "torch": torch.__version__}))
 
 

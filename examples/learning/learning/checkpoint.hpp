@@ -22,7 +22,7 @@ namespace detail {
 
 // Returns the tensors of a checkpoint, which refer to the memory of the parameters.
 template <class T>
-std::vector<stored_tensor> stored(parameters<T>& params) {
+std::vector<stored_tensor> tensors_of(parameters<T>& params) {
   std::vector<stored_tensor> tensors;
   auto const add = [&](char const* prefix, std::vector<T>& array) {
     for (auto const& entry : params.entries())
@@ -41,7 +41,7 @@ std::vector<stored_tensor> stored(parameters<T>& params) {
 /// Writes a checkpoint, atomically. Throws `checkpoint_error`.
 template <class T>
 void save_checkpoint(std::string const& path, parameters<T>& params, metadata const& meta) {
-  save_tensors(path, detail::stored(params), meta);
+  save_tensors(path, detail::tensors_of(params), meta);
 }
 
 /// The metadata of a run in its checkpoint.
@@ -52,12 +52,12 @@ struct run_state {
 };
 inline metadata metadata_of(run_state const& run) {
   return {{"step", std::to_string(run.step)},
-          {"seconds", text_of(run.seconds, 17)},
+          {"seconds", format_number(run.seconds, 17)},
           {"settings", run.settings}};
 }
 /// Parses metadata. Throws `checkpoint_error` for other settings, and for a step or a time that a
 /// run of `steps` steps cannot have.
-inline run_state run_state_of(metadata const& meta, std::string const& settings, index_t steps) {
+inline run_state parse_run_state(metadata const& meta, std::string const& settings, index_t steps) {
   auto const text = [&](char const* name) -> std::string const& {
     auto const found = meta.find(name);
     if (found == meta.end()) throw checkpoint_error(std::string("has no ") + name);
@@ -65,11 +65,11 @@ inline run_state run_state_of(metadata const& meta, std::string const& settings,
   };
   if (text("settings") != settings)
     throw checkpoint_error("is of another run: " + text("settings"));
-  std::optional<index_t> const step = number_in<index_t>(text("step"));
+  std::optional<index_t> const step = parse_number<index_t>(text("step"));
   if (!step || *step < 0 || *step > steps)
     throw checkpoint_error("step is '" + text("step") + "', must be a whole number from 0 to " +
                            std::to_string(steps));
-  std::optional<double> const seconds = number_in<double>(text("seconds"));
+  std::optional<double> const seconds = parse_number<double>(text("seconds"));
   if (!seconds || !std::isfinite(*seconds) || *seconds < 0)
     throw checkpoint_error("seconds is '" + text("seconds") +
                            "', must be a finite number of at least 0");
@@ -88,7 +88,7 @@ auto load_checkpoint(
     tensor_file const file = read_tensors(bytes);
     std::map<std::string, stored_tensor const*> found;
     for (stored_tensor const& tensor : file.tensors) found[tensor.name] = &tensor;
-    std::vector<stored_tensor> const expected = detail::stored(params);
+    std::vector<stored_tensor> const expected = detail::tensors_of(params);
     for (stored_tensor const& tensor : expected) {
       auto const match = found.find(tensor.name);
       if (match == found.end()) throw checkpoint_error("has no tensor " + tensor.name);

@@ -56,12 +56,12 @@ struct batch {
   index_t size = 0;
   sample_shape shape{};
   std::int32_t const* tokens = nullptr;  ///< `[size, length]`, or
-  T const* numbers = nullptr;            ///< `[size, length, features]`
+  T const* features = nullptr;           ///< `[size, length, features]`
   tensor1<index_t const> lengths{};      ///< `[size]`; empty: no padding
   std::int32_t const* labels = nullptr;  ///< `[size]` classes, or
-  T const* targets = nullptr;            ///< `[size]` numbers
+  T const* targets = nullptr;            ///< `[size]` values
 
-  matrix<T const> numbers_matrix() const { return {numbers, size * shape.length, shape.features}; }
+  matrix<T const> feature_rows() const { return {features, size * shape.length, shape.features}; }
 };
 
 /// The context of a step.
@@ -109,7 +109,7 @@ struct context {
   /// Calls f, which accesses memory, unless the step is only being measured.
   template <class F>
   void compute(F const& f) {
-    if (!stack.counting()) f();
+    if (!stack.is_counting()) f();
   }
 
   /// Returns the rows per tile. They depend only on the number of rows, so that sums over tiles
@@ -124,16 +124,16 @@ struct context {
   template <class F>
   void each_tile(index_t rows, F const& f) {
     compute([&] {
-      index_t const height = tile_rows(rows);
+      index_t const tile_height = tile_rows(rows);
       threads.parallel_for(static_cast<unsigned>(tiles(rows)), [&](unsigned tile) {
-        index_t const first = tile * height;
-        f(first, std::min(height, rows - first), tile);
+        index_t const first = tile * tile_height;
+        f(first, std::min(tile_height, rows - first), tile);
       });
     });
   }
   /// Calls f(first row, count) for all rows of x except padding, in parallel.
   template <class F>
-  void parallel_rows(matrix<T const> x, F const& f) {
+  void parallel_for_rows(matrix<T const> x, F const& f) {
     each_tile(x.rows,
               [&](index_t first, index_t count, index_t) { valid_ranges(x, first, count, f); });
   }

@@ -38,7 +38,7 @@ struct encoder_config {
   index_t hidden = 128;     ///< hidden width of a block's MLP
   index_t head_hidden = 0;  ///< width of a linear layer with relu before the last one; 0: none
   positions position_kind = positions::learned;
-  pooling pooled = pooling::mean;
+  pooling pool_kind = pooling::mean;
   conventions rules{};
   bool masks_padding = true;  ///< ignores padding rows; published Sliceformer does not
 };
@@ -59,9 +59,9 @@ class encoder final : public model<typename Mixer::element> {
           std::uint64_t seed = 0)
       : config_(config),
         input_(input),
-        class_token_(config.pooled == pooling::cls),
+        class_token_(config.pool_kind == pooling::cls),
         embedding_(root_scope(config), input, class_token_, config.position_kind),
-        pool_(config.pooled, embedding_.rows(), config.width),
+        pool_(config.pool_kind, embedding_.rows(), config.width),
         second_dropout_(root_scope(config).child("again")) {
     parameter_scope<T> scope = root_scope(config);
     scope.length = embedding_.rows(), scope.layers = config.layers;
@@ -149,7 +149,7 @@ class encoder final : public model<typename Mixer::element> {
   bool drops(context<T> const& c) const { return c.training && config_.rules.dropout > 0; }
   // Sets the lengths of the sequences, class token included.
   void set_lengths(context<T>& c, batch<T> const& input) {
-    c.lengths = {}, c.computes_padding = config_.pooled == pooling::flatten;
+    c.lengths = {}, c.computes_padding = config_.pool_kind == pooling::flatten;
     if (!config_.masks_padding || input.lengths.size() == 0) return;
     index_t* const lengths = c.template keep<index_t>(input.size);
     c.compute([&] {

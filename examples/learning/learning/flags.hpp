@@ -25,15 +25,15 @@ struct usage_error : std::runtime_error {
 };
 
 /// Levenshtein distance of two words.
-inline std::size_t distance(std::string const& a, std::string const& b) {
+inline std::size_t edit_distance(std::string const& a, std::string const& b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i);
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t const changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      std::size_t const substitution_cost = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
       diagonal = row[j];
-      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+      row[j] = std::min({substitution_cost, row[j] + 1, row[j - 1] + 1});
     }
   }
   return row[b.size()];
@@ -41,11 +41,11 @@ inline std::size_t distance(std::string const& a, std::string const& b) {
 
 /// Lists up to eight keys of a map, those nearest to a misspelt word first.
 template <class Value>
-std::string nearest_first(std::string const& word, std::map<std::string, Value> const& words) {
+std::string list_nearest(std::string const& word, std::map<std::string, Value> const& words) {
   std::vector<std::string> names;
   for (auto const& entry : words) names.push_back(entry.first);
   std::stable_sort(names.begin(), names.end(), [&](auto const& a, auto const& b) {
-    return distance(word, a) < distance(word, b);
+    return edit_distance(word, a) < edit_distance(word, b);
   });
   constexpr std::size_t limit = 8;
   std::string text;
@@ -56,10 +56,10 @@ std::string nearest_first(std::string const& word, std::map<std::string, Value> 
 
 /// Adds the flag `--name` for a number from `low` to `high`, described by `requirement`.
 template <class T>
-CLI::Option* add_bounded(CLI::App& app, std::string const& name, T& value, T low, T high,
-                         std::string const& requirement) {
+CLI::Option* add_bounded_number(CLI::App& app, std::string const& name, T& value, T low, T high,
+                                std::string const& requirement) {
   auto const read = [=, &value](std::string const& text) {
-    std::optional<T> const number = number_in<T>(text);
+    std::optional<T> const number = parse_number<T>(text);
     if (!number || !(*number >= low && *number <= high))  // a NaN fails both bounds
       throw usage_error("--" + name + " is '" + text + "', must be " + requirement);
     value = *number;
@@ -67,17 +67,17 @@ CLI::Option* add_bounded(CLI::App& app, std::string const& name, T& value, T low
   return app.add_option_function<std::string>("--" + name, read, requirement);
 }
 inline void add_number(CLI::App& app, std::string const& name, double& value) {
-  add_bounded(app, name, value, 0.0, 1e15, "a number from 0 to 1e15");
+  add_bounded_number(app, name, value, 0.0, 1e15, "a number from 0 to 1e15");
 }
 inline void add_fraction(CLI::App& app, std::string const& name, double& value) {
-  add_bounded(app, name, value, 0.0, 1 - 0x1p-53, "a number from 0 to below 1");
+  add_bounded_number(app, name, value, 0.0, 1 - 0x1p-53, "a number from 0 to below 1");
 }
 /// Adds a flag for an integer. The default maximum, 2^20, keeps tensor sizes within 63 bits.
 template <class Integer>
-CLI::Option* add_whole(CLI::App& app, std::string const& name, Integer& value,
-                       std::common_type_t<Integer> low = 0,
-                       std::common_type_t<Integer> high = Integer{1} << 20) {
-  return add_bounded<Integer>(
+CLI::Option* add_integer(CLI::App& app, std::string const& name, Integer& value,
+                         std::common_type_t<Integer> low = 0,
+                         std::common_type_t<Integer> high = Integer{1} << 20) {
+  return add_bounded_number<Integer>(
       app, name, value, low, high,
       "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
 }
@@ -88,10 +88,10 @@ void add_choice(CLI::App& app, std::string const& name, E& value,
   auto const read = [=, &value](std::string const& text) {
     if (words.count(text) == 0)
       throw usage_error("--" + name + " is '" + text + "', must be one of " +
-                        nearest_first(text, words));
+                        list_nearest(text, words));
     value = words.at(text);
   };
-  app.add_option_function<std::string>("--" + name, read, "one of " + nearest_first("", words));
+  app.add_option_function<std::string>("--" + name, read, "one of " + list_nearest("", words));
 }
 
 /// Parses a command line, calls `add_others()` to add flags that depend on its values, and parses
@@ -115,7 +115,7 @@ void read_flags(CLI::App& app, int count, char const* const* words, F const& add
   std::map<std::string, CLI::Option const*> known;
   for (CLI::Option const* option : app.get_options()) known[option->get_lnames()[0]] = option;
   throw usage_error("there is no flag " + unknown + "; there are " +
-                    nearest_first(unknown.substr(2), known));
+                    list_nearest(unknown.substr(2), known));
 }
 
 /// Returns the flags of the command line except `names`, sorted: `a=1 b=2`.

@@ -25,7 +25,7 @@ extern "C" __attribute__((weak)) void openblas_set_num_threads(int);
 namespace learning {
 
 /// Rows per partial product when a weight gradient is accumulated.
-inline constexpr index_t rows_at_once = 2048;
+inline constexpr index_t row_chunk = 2048;
 
 #ifdef LEARNING_USE_BLAS
 inline constexpr char const* gemm_name = "BLAS";
@@ -33,11 +33,11 @@ inline bool multiply(ss::gemm_call const& call) { return ss::cblas{}.multiply(nu
 #else
 inline constexpr char const* gemm_name = "own";
 // Keeps one workspace per thread, sized for the largest product so far and for at least
-// `rows_at_once` rows. The number of valid rows varies between steps.
+// `row_chunk` rows. The number of valid rows varies between steps.
 inline bool multiply(ss::gemm_call const& call) {
   static thread_local std::vector<std::byte> scratch;
   ss::gemm_call largest = call;
-  largest.depth = std::max(call.depth, rows_at_once);
+  largest.depth = std::max(call.depth, row_chunk);
   scratch.resize(std::max(scratch.size(), ss::host_gemm::workspace_bytes(largest)));
   return ss::host_gemm{}.multiply(call, scratch);
 }

@@ -20,7 +20,7 @@ using slicesort::index_t;
 /// that a step needs. `allocate` ends that mode; nothing is allocated afterwards.
 class memory {
  public:
-  bool counting() const { return block_ == nullptr; }
+  bool is_counting() const { return block_ == nullptr; }
   /// Bytes that the largest step so far needs.
   std::size_t bytes() const { return peak_; }
   void allocate() {
@@ -36,13 +36,13 @@ class memory {
   T* keep(index_t count) {
     std::size_t const offset = kept_;
     grow(kept_, bytes_of<T>(count));
-    return counting() ? nullptr : reinterpret_cast<T*>(block_.get() + offset);
+    return is_counting() ? nullptr : reinterpret_cast<T*>(block_.get() + offset);
   }
   /// Returns uninitialized memory, valid until the end of the enclosing `scope`.
   template <class T>
   T* scratch(index_t count) {
     grow(scratch_, bytes_of<T>(count));
-    return counting() ? nullptr : reinterpret_cast<T*>(block_.get() + (size_ - scratch_));
+    return is_counting() ? nullptr : reinterpret_cast<T*>(block_.get() + (size_ - scratch_));
   }
 
   /// Releases scratch memory that was allocated in its lifetime.
@@ -66,10 +66,10 @@ class memory {
     if (static_cast<std::size_t>(count) > PTRDIFF_MAX / sizeof(T) - line) throw std::bad_alloc();
     return (static_cast<std::size_t>(count) * sizeof(T) + line - 1) / line * line;
   }
-  void grow(std::size_t& side, std::size_t bytes) {
+  void grow(std::size_t& used, std::size_t bytes) {
     if (bytes > PTRDIFF_MAX - kept_ - scratch_) throw std::bad_alloc();
-    side += bytes;
-    if (!counting() && kept_ + scratch_ > size_)
+    used += bytes;
+    if (!is_counting() && kept_ + scratch_ > size_)
       throw std::logic_error("learning::memory: a step needs more than the one that was counted");
     peak_ = std::max(peak_, kept_ + scratch_);
   }

@@ -16,21 +16,21 @@ namespace learning {
 /// - **cosine** `rate min(1, s / w) (1 + cos(pi s / steps)) / 2` (its images);
 /// - **linear** `rate s / w`, and then down to 0 at the last step (Nystromformer, MEGA).
 struct schedule {
-  enum class form { constant, rsqrt, cosine, linear } shape = form::constant;
+  enum class kind { constant, rsqrt, cosine, linear } type = kind::constant;
   double rate = 1e-3;
   double warmup = 1, steps = 1;
 
   double at(double s) const {
     constexpr double pi = 3.14159265358979323846;
     double const w = std::max(warmup, 1.0), warmed_up = rate * std::min(1.0, s / w);
-    switch (shape) {
-      case form::rsqrt:
+    switch (type) {
+      case kind::rsqrt:
         return warmed_up / std::sqrt(std::max(s, w));
-      case form::cosine:
+      case kind::cosine:
         return warmed_up * (1 + std::cos(pi * std::min(1.0, s / steps))) / 2;
-      case form::linear:
+      case kind::linear:
         return s <= w ? warmed_up : rate * std::max(0.0, (steps - s) / std::max(1.0, steps - w));
-      case form::constant:
+      case kind::constant:
         break;
     }
     return warmed_up;
@@ -45,11 +45,11 @@ struct adam {
   double decay = 0;
   double clip = 0;  ///< maximum norm of all gradients together; 0: no clipping
 
-  /// Applies update `number`, counted from 1, and clears the gradients. Returns their norm.
+  /// Applies update `step_index`, counted from 1, and clears the gradients. Returns their norm.
   template <class T>
-  double step(context<T>& c, parameters<T>& params, std::uint64_t number, double rate) const {
+  double step(context<T>& c, parameters<T>& params, std::uint64_t step_index, double rate) const {
     double const norm = norm_of(c, params);
-    double const steps = static_cast<double>(number);
+    double const steps = static_cast<double>(step_index);
     // torch's clip_grad_norm_ avoids a division by 0 in the same way.
     double const factor = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1;
     auto const b1 = static_cast<T>(beta1), b2 = static_cast<T>(beta2);
@@ -81,13 +81,13 @@ struct adam {
     c.each_tile(params.size(), [&](index_t first, index_t count, index_t tile) {
       T const* const g = params.gradients().data();
       constexpr index_t lanes = 8;  // partial sums in a fixed order, which vectorizes
-      double parts[lanes] = {};
+      double partial_sums[lanes] = {};
       for (index_t i = 0; i < count; ++i) {
         auto const value = static_cast<double>(g[first + i]);
-        parts[i % lanes] += value * value;
+        partial_sums[i % lanes] += value * value;
       }
       squares[tile] = 0;
-      for (double const part : parts) squares[tile] += part;
+      for (double const partial : partial_sums) squares[tile] += partial;
     });
     c.compute([&] {
       for (index_t tile = 0; tile < tiles; ++tile) sum += squares[tile];

@@ -18,7 +18,7 @@ namespace learning {
 
 /// Initial values of a parameter.
 struct initializer {
-  enum class kind { constant, uniform, normal } form = kind::constant;
+  enum class kind { constant, uniform, normal } type = kind::constant;
   double scale = 0;  ///< the constant, the bound, or the standard deviation
 
   static initializer constant(double value) { return {kind::constant, value}; }
@@ -26,8 +26,8 @@ struct initializer {
   static initializer normal(double deviation) { return {kind::normal, deviation}; }
 
   double value(random_stream const& random, std::uint64_t index) const {
-    if (form == kind::constant) return scale;
-    return scale * (form == kind::uniform ? 2 * random.unit(index) - 1 : random.normal(index));
+    if (type == kind::constant) return scale;
+    return scale * (type == kind::uniform ? 2 * random.unit(index) - 1 : random.normal(index));
   }
 };
 
@@ -71,7 +71,7 @@ class parameters {
       if (other.name == name) throw std::logic_error("there are two parameters called " + name);
     index_t size = 1;
     for (index_t const extent : shape) {
-      if (extent < 0 || (size > 0 && extent > (limit - size_) / size)) throw std::bad_alloc();
+      if (extent < 0 || (size > 0 && extent > (max_size - size_) / size)) throw std::bad_alloc();
       size *= extent;
     }
     entries_.push_back({std::move(name), std::move(shape), init, size_, size});
@@ -98,7 +98,7 @@ class parameters {
   std::vector<T>& second_moments() { return second_moments_; }
 
  private:
-  static constexpr index_t limit = PTRDIFF_MAX / sizeof(T);
+  static constexpr index_t max_size = PTRDIFF_MAX / sizeof(T);
 
   std::vector<entry> entries_;
   index_t size_ = 0;

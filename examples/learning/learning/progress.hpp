@@ -28,15 +28,15 @@ class log_entry {
 
   log_entry& add(char const* name, std::string const& value) {
     std::string quoted = "\"";
-    for (char const letter : value) {
-      if (letter == '"' || letter == '\\') quoted += '\\';
-      quoted += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+    for (char const character : value) {
+      if (character == '"' || character == '\\') quoted += '\\';
+      quoted += static_cast<unsigned char>(character) < ' ' ? ' ' : character;
     }
     return append(name, quoted + '"');
   }
   log_entry& add(char const* name, index_t value) { return append(name, std::to_string(value)); }
   log_entry& add(char const* name, double value) {
-    return append(name, std::isfinite(value) ? text_of(value, 9) : "null");  // JSON has no infinity
+    return append(name, std::isfinite(value) ? format_number(value, 9) : "null");  // no inf in JSON
   }
   std::string text() const { return "{" + fields_ + "}\n"; }
 
@@ -73,8 +73,8 @@ class run_log {
  private:
   void require(bool succeeded) const {
     detail::first_failure failure;
-    failure.unless(succeeded);
-    failure.refuse("write the run log " + path_);
+    failure.check(succeeded);
+    failure.throw_if_failed("write the run log " + path_);
   }
 
   std::string path_;

@@ -45,8 +45,8 @@ class random_stream {
 /// Returns the stream of a name (FNV-1a), so that a new parameter does not change the others.
 constexpr std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  for (char const letter : name)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  for (char const character : name)
+    hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3u;
   return hash;
 }
 

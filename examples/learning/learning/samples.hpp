@@ -16,9 +16,9 @@
 namespace learning {
 
 /// Writes batches to memory that it owns; each call overwrites the previous batch.
-class samples {
+class batch_loader {
  public:
-  samples(task const& source, index_t batch_size, std::uint64_t seed)
+  batch_loader(task const& source, index_t batch_size, std::uint64_t seed)
       : task_(source),
         shape_(source.shape()),
         batch_size_(batch_size),
@@ -34,17 +34,17 @@ class samples {
   }
 
   /// Full batches per epoch. The incomplete last batch, which differs each time, is dropped.
-  index_t batches() const { return static_cast<index_t>(order_.size()) / batch_size_; }
+  index_t batches_per_epoch() const { return static_cast<index_t>(order_.size()) / batch_size_; }
 
-  /// Returns training batch `number`, counted over all epochs. Each epoch shuffles the samples.
-  batch<float> training(thread_pool& threads, index_t number) {
-    shuffle_epoch(number / batches());
-    index_t const first = number % batches() * batch_size_;
+  /// Returns training batch `batch_index`, counted over epochs. Each epoch shuffles the samples.
+  batch<float> training_batch(thread_pool& threads, index_t batch_index) {
+    shuffle_epoch(batch_index / batches_per_epoch());
+    index_t const first = batch_index % batches_per_epoch() * batch_size_;
     return fill(threads, split::training, batch_size_,
                 [&](index_t b) { return order_[static_cast<std::size_t>(first + b)]; });
   }
   /// Returns the batch of test samples from `first` on: smaller at the end, and empty past it.
-  batch<float> test(thread_pool& threads, index_t first) {
+  batch<float> test_batch(thread_pool& threads, index_t first) {
     index_t const count = std::clamp<index_t>(task_.size(split::test) - first, 0, batch_size_);
     return fill(threads, split::test, count, [&](index_t b) { return first + b; });
   }
@@ -68,7 +68,7 @@ class samples {
       index_t const b = i;
       sample output;
       if (shape_.features > 0)
-        output.numbers = features_.data() + b * shape_.length * shape_.features;
+        output.features = features_.data() + b * shape_.length * shape_.features;
       else
         output.tokens = tokens_.data() + b * shape_.length;
       task_.write(subset, index_of(b), output);
@@ -79,7 +79,7 @@ class samples {
   batch<float> view(index_t count) const {
     batch<float> result;
     result.size = count, result.shape = shape_;
-    result.tokens = tokens_.data(), result.numbers = features_.data();
+    result.tokens = tokens_.data(), result.features = features_.data();
     result.lengths = {lengths_.data(), count};
     result.labels = labels_.data(), result.targets = targets_.data();
     return result;

@@ -25,15 +25,15 @@ struct training_config {
 /// Trains a model. Steps allocate nothing.
 class trainer {
  public:
-  trainer(model<float>& m, task const& t, training_config const& config)
-      : model_(m),
+  trainer(model<float>& model, task const& source, training_config const& config)
+      : model_(model),
         config_(config),
         threads_(config.threads),
-        samples_(t, config.batch, config.seed),
+        batches_(source, config.batch, config.seed),
         context_{threads_, memory_} {
     use_single_threaded_blas();
     context_.seed = config.seed;
-    batch<float> const full_batch = samples_.largest_batch();
+    batch<float> const full_batch = batches_.largest_batch();
     run(full_batch, true);  // measures the memory of both kinds of steps
     run(full_batch, false);
   }
@@ -54,7 +54,7 @@ class trainer {
   score train() {
     auto const start = std::chrono::steady_clock::now();
     allocate();
-    batch<float> const input = samples_.training(threads_, step_);
+    batch<float> const input = batches_.training_batch(threads_, step_);
     context_.step = static_cast<std::uint64_t>(step_);
     score const result = run(input, true);
     ++step_;
@@ -63,13 +63,13 @@ class trainer {
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   }
-  /// Returns the score over all test samples. Stops early if `go_on()` returns false.
-  template <class GoOn>
-  score test(GoOn const& go_on) {
+  /// Returns the score over all test samples. Stops early if `keep_going()` returns false.
+  template <class KeepGoing>
+  score test(KeepGoing const& keep_going) {
     allocate();
     score total;
-    for (index_t first = 0; go_on(); first += config_.batch) {
-      batch<float> const input = samples_.test(threads_, first);
+    for (index_t first = 0; keep_going(); first += config_.batch) {
+      batch<float> const input = batches_.test_batch(threads_, first);
       if (input.size == 0) break;
       total.add(run(input, false));
     }
@@ -78,7 +78,7 @@ class trainer {
 
  private:
   void allocate() {
-    if (memory_.counting()) memory_.allocate();
+    if (memory_.is_counting()) memory_.allocate();
   }
   // Runs forward, the loss and, in training, backward.
   score run(batch<float> const& input, bool training) {
@@ -98,7 +98,7 @@ class trainer {
   training_config config_;
   thread_pool threads_;
   memory memory_;
-  samples samples_;
+  batch_loader batches_;
   context<float> context_;
   index_t step_ = 0;
   double seconds_ = 0;

@@ -21,7 +21,7 @@ struct model_request {
   index_t heads = 1;  ///< heads of attention, orders and shifts
   index_t inner = 0;  ///< channels of values (and queries and keys); 0: the width
   index_t group = 2;  ///< rows of CSP's groups; 0: all
-  index_t reach = 0;  ///< rows of windows and blocks, or links of factors; 0: the published number
+  index_t reach = 0;  ///< rows of windows and blocks, or links of factors; 0: the published value
   index_t mixer_hidden = 0;  ///< hidden width of the mixer's MLPs; 0: that of the block
   index_t factors = 0;       ///< sparse factors; 0: ceil(log2 length)
   double attention_dropout = 0;

@@ -29,7 +29,7 @@ void add_sparse_attention(catalog& models) {
   add_attention_with(models, "softmax-bigbird", "BigBird, blocks of 64 rows", [](auto const& r) {
     ss::mask::bigbird mask{};
     mask.block = reach_of(r, 64);
-    mask.keys = r.input.length + (r.encoder.pooled == pooling::cls ? 1 : 0);
+    mask.keys = r.input.length + (r.encoder.pool_kind == pooling::cls ? 1 : 0);
     mask.seed = r.seed;
     return mask;
   });

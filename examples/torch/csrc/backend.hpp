@@ -46,7 +46,7 @@ class torch_bytes {
   explicit torch_bytes(Tensor const& first) : first_(first) {}
   void resize(std::size_t size) {
     bytes_.reset();
-    if (size > 0) bytes_ = make(first_, {static_cast<int64_t>(size)}, ScalarType::Byte);
+    if (size > 0) bytes_ = make_tensor(first_, {static_cast<int64_t>(size)}, ScalarType::Byte);
     size_ = size;
   }
   unsigned char* data() const {
@@ -69,7 +69,7 @@ class call_arguments {
   array operator()(Tensor const& tensor, char const* name) const {
     if (tensor.is_cuda() != first_.is_cuda() ||
         tensor.get_device_index() != first_.get_device_index())
-      bindings::refuse(std::string(name) + " must be on the device of the other tensors");
+      bindings::throw_invalid(std::string(name) + " must be on the device of the other tensors");
     return array_of(tensor, name);
   }
   optional_array operator()(optional_tensor const& tensor, char const* name) const {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// csp and sinkhorn_csp as torch operators.
 #include "../../bindings/csp.hpp"
 
 #include "backend.hpp"
@@ -15,10 +16,10 @@ std::tuple<Tensor, Tensor> csp(Tensor const& x, std::string groups, std::string 
   torch_call call(x);
   bindings::csp_policies const policies{groups, shift, alignment};
   bindings::csp_state const state =
-      bindings::csp_state_of(policies, {extent(x, 0), extent(x, 1), extent(x, 2)});
-  auto const e = state.extents;
+      bindings::saved_csp_state(policies, {extent(x, 0), extent(x, 1), extent(x, 2)});
+  auto const [batch, length, channels] = state.extents;
   Tensor const y = make_like(x),
-               order = make(x, {e.batch, e.length, e.channels}, scalar_type_of(state.type));
+               order = make_tensor(x, {batch, length, channels}, scalar_type_of(state.type));
   bindings::csp(call, policies, call(x, "x"), call(y, "y"), call(order, "order"),
                 call(lengths, "lengths"));
   return {y, order};

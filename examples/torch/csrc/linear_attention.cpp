@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// linear_attention as torch operators.
 #include "../../bindings/linear_attention.hpp"
 
 #include "backend.hpp"
@@ -26,10 +27,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linear_attention_backward(
     std::string feature, std::string divisor, std::string direction, optional_tensor lengths,
     optional_tensor query_lengths, bool w_gradient) {
   torch_call call(q);
-  bool const with_w = w && w_gradient;
+  bool const has_dw = w && w_gradient;
   Tensor const dq = make_like(q), dk = make_like(k), dv = make_like(v),
-               dw = with_w ? make_like(*w) : make(q, {0});
-  optional_array const dw_array = with_w ? optional_array(call(dw, "dw")) : std::nullopt;
+               dw = has_dw ? make_like(*w) : make_tensor(q, {0});
+  optional_array const dw_array = has_dw ? optional_array(call(dw, "dw")) : std::nullopt;
   bindings::linear_attention_backward(
       call,
       {feature, divisor, direction, call(lengths, "lengths"), call(query_lengths, "query_lengths")},

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// max_exchange as torch operators.
 #include "../../bindings/max_exchange.hpp"
 
 #include "backend.hpp"
@@ -12,7 +13,7 @@ namespace {
 std::tuple<Tensor, Tensor> max_exchange(Tensor const& x, int64_t row, optional_tensor lengths) {
   torch_call call(x);
   Tensor const y = make_like(x);
-  Tensor maximum = make(x, {extent(x, 0), 1, extent(x, 2)}, index_type(extent(x, 1)));
+  Tensor maximum = make_tensor(x, {extent(x, 0), 1, extent(x, 2)}, index_type(extent(x, 1)));
   if (extent(x, 1) == 0) torch::stable::zero_(maximum);  // the operator writes nothing
   bindings::max_exchange(call, row, call(x, "x"), call(y, "y"), call(maximum, "maximum"),
                          call(lengths, "lengths"));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// multi_permutation as torch operators.
 #include "../../bindings/multi_permutation.hpp"
 
 #include "backend.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check_policy as a torch operator, which validates a policy without a tensor.
 #include "../../bindings/check_policy.hpp"
 
 #include "tensor.hpp"

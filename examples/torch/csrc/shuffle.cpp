@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// shuffle as torch operators.
 #include "../../bindings/shuffle.hpp"
 
 #include "backend.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// slicing_sort and permute as torch operators.
 #include "../../bindings/slicing_sort.hpp"
 
 #include "backend.hpp"
@@ -13,8 +14,8 @@ std::tuple<Tensor, Tensor> slicing_sort(Tensor const& x, std::string order, bool
                                         optional_tensor lengths) {
   torch_call call(x);
   Tensor const y = make_like(x);
-  Tensor const perm =
-      save ? make_like(x, index_type(extent(x, 1))) : make(x, {0, 0, 0}, index_type(extent(x, 1)));
+  Tensor const perm = save ? make_like(x, index_type(extent(x, 1)))
+                           : make_tensor(x, {0, 0, 0}, index_type(extent(x, 1)));
   optional_array const saved = save ? optional_array(array_of(perm, "perm")) : std::nullopt;
   bindings::slicing_sort(call, order, call(x, "x"), call(y, "y"), saved, call(lengths, "lengths"));
   return {y, perm};

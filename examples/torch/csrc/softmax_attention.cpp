@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// softmax_attention and merge_attention as torch operators.
 #include "../../bindings/softmax_attention.hpp"
 
 #include "backend.hpp"
@@ -19,7 +20,8 @@ std::tuple<Tensor, Tensor> softmax_attention(Tensor const& q, Tensor const& k, T
                                              int64_t seed) {
   torch_call call(q);
   Tensor const y = make_output(q, v);
-  Tensor const state = make(q, {extent(q, 0), extent(q, 1), extent(q, 2), 2}, accumulator_type(q));
+  Tensor const state =
+      make_tensor(q, {extent(q, 0), extent(q, 1), extent(q, 2), 2}, accumulator_type(q));
   bindings::softmax_attention(
       call,
       {mask, scale, call(lengths, "lengths"), call(query_lengths, "query_lengths"), dropout, seed},
@@ -33,11 +35,11 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_attention_backward(
     optional_tensor lengths, optional_tensor query_lengths, double dropout, int64_t seed,
     bool bias_gradient) {
   torch_call call(q);
-  bool const with_bias = bias && bias_gradient;
+  bool const has_dbias = bias && bias_gradient;
   Tensor const dq = make_like(q), dk = make_like(k), dv = make_like(v),
-               dbias = with_bias ? make_like(*bias) : make(q, {0});
+               dbias = has_dbias ? make_like(*bias) : make_tensor(q, {0});
   optional_array const dbias_array =
-      with_bias ? optional_array(call(dbias, "dbias")) : std::nullopt;
+      has_dbias ? optional_array(call(dbias, "dbias")) : std::nullopt;
   bindings::softmax_attention_backward(
       call,
       {mask, scale, call(lengths, "lengths"), call(query_lengths, "query_lengths"), dropout, seed},
@@ -47,14 +49,15 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_attention_backward(
 }
 
 std::tuple<Tensor, Tensor> merge_attention(std::vector<Tensor> ys, std::vector<Tensor> states) {
-  if (ys.empty()) bindings::refuse("merge_attention: there must be at least one part");
+  if (ys.empty()) bindings::throw_invalid("merge_attention: there must be at least one part");
   torch_call call(ys[0]);
   Tensor const y = make_like(ys[0]);
-  Tensor const state = make(y, {extent(y, 0), extent(y, 1), extent(y, 2), 2}, accumulator_type(y));
-  std::vector<array> values, numbers;
-  for (Tensor const& part : ys) values.push_back(call(part, "ys"));
-  for (Tensor const& part : states) numbers.push_back(call(part, "states"));
-  bindings::merge_attention(call, values, numbers, call(y, "y"), call(state, "state"));
+  Tensor const state =
+      make_tensor(y, {extent(y, 0), extent(y, 1), extent(y, 2), 2}, accumulator_type(y));
+  std::vector<array> y_arrays, state_arrays;
+  for (Tensor const& part_y : ys) y_arrays.push_back(call(part_y, "ys"));
+  for (Tensor const& part_state : states) state_arrays.push_back(call(part_state, "states"));
+  bindings::merge_attention(call, y_arrays, state_arrays, call(y, "y"), call(state, "state"));
   return {y, state};
 }
 

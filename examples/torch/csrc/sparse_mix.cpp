@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// sparse_mix as torch operators.
 #include "../../bindings/sparse_mix.hpp"
 
 #include "backend.hpp"
@@ -16,7 +17,7 @@ std::tuple<Tensor, Tensor> sparse_mix(Tensor const& x, Tensor const& w, std::str
   torch_call call(x);
   int64_t const count = save ? slicesort::checkpoints{checkpoint_every}.states(extent(w, 0)) : 0;
   Tensor const y = make_like(x),
-               states = make(x, {count, extent(x, 0), extent(x, 1), extent(x, 2)});
+               states = make_tensor(x, {count, extent(x, 0), extent(x, 1), extent(x, 2)});
   optional_array const saved = save ? optional_array(call(states, "states")) : std::nullopt;
   bindings::sparse_mix(call, {topology, residual, checkpoint_every}, call(x, "x"), call(w, "w"),
                        call(y, "y"), saved, call(lengths, "lengths"));

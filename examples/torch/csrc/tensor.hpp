@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#ifndef STABLE_TORCH_ERROR_CODE_CHECK  // added after torch 2.10; preserves the reason of an error
+#ifndef STABLE_TORCH_ERROR_CODE_CHECK  // added after torch 2.10; preserves the error message
 #  define STABLE_TORCH_ERROR_CODE_CHECK TORCH_ERROR_CODE_CHECK
 #endif
 
@@ -69,13 +69,13 @@ inline ScalarType scalar_type_of(bindings::dtype type) {
 /// Returns the tensor as an array. `name` must be a literal.
 inline array array_of(Tensor const& tensor, char const* name) {
   auto const sizes = tensor.sizes(), strides = tensor.strides();
-  if (sizes.size() > 4) bindings::refuse(std::string(name) + " has more than four axes");
-  array a{name, tensor.data_ptr(), dtype_of(tensor), static_cast<int>(sizes.size())};
+  if (sizes.size() > 4) bindings::throw_invalid(std::string(name) + " has more than four axes");
+  array result{name, tensor.data_ptr(), dtype_of(tensor), static_cast<int>(sizes.size())};
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    a.extents[i] = sizes[i];
-    a.strides[i] = strides[i];
+    result.extents[i] = sizes[i];
+    result.strides[i] = strides[i];
   }
-  return a;
+  return result;
 }
 inline optional_array array_of(optional_tensor const& tensor, char const* name) {
   if (tensor) return array_of(*tensor, name);
@@ -95,32 +95,33 @@ void boxed(StableIValue* stack, std::uint64_t arguments, std::uint64_t results) 
 
 /// Calls torch's allocator and adds the tensor's shape to its error message.
 template <class Sizes, class F>
-Tensor allocated(Sizes const& sizes, F const& allocate) {
+Tensor call_allocator(Sizes const& sizes, F const& allocate) {
   try {
     return allocate();
   } catch (std::exception const& error) {
     std::string const reason = error.what();
     std::string shape;
-    for (int64_t const size : sizes) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-    bindings::refuse("torch has no memory for a tensor of [" + shape +
-                     "]: " + reason.substr(0, reason.find(" (originally from")));
+    for (int64_t const extent : sizes)
+      shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+    bindings::throw_invalid("torch has no memory for a tensor of [" + shape +
+                            "]: " + reason.substr(0, reason.find(" (originally from")));
   }
 }
 
-/// Allocates a tensor with the shape, device and (if dense) strides of `like`: `torch.empty_like`.
+/// Allocates a tensor like `torch.empty_like`: same shape and device, and same strides if dense.
 inline Tensor make_like(Tensor const& like, std::optional<ScalarType> type = std::nullopt) {
   using torch::stable::detail::from;
   std::array<StableIValue, 6> stack{from(like),         from(type),         from(std::nullopt),
                                     from(std::nullopt), from(std::nullopt), from(std::nullopt)};
-  return allocated(like.sizes(), [&] {
+  return call_allocator(like.sizes(), [&] {
     STABLE_TORCH_ERROR_CODE_CHECK(
         torch_call_dispatcher("aten::empty_like", "", stack.data(), TORCH_ABI_VERSION));
     return torch::stable::detail::to<Tensor>(stack[0]);
   });
 }
-inline Tensor make(Tensor const& like, std::vector<int64_t> const& sizes,
-                   std::optional<ScalarType> type = std::nullopt) {
-  return allocated(sizes, [&] { return torch::stable::new_empty(like, sizes, type); });
+inline Tensor make_tensor(Tensor const& like, std::vector<int64_t> const& sizes,
+                          std::optional<ScalarType> type = std::nullopt) {
+  return call_allocator(sizes, [&] { return torch::stable::new_empty(like, sizes, type); });
 }
 
 /// Returns an extent, or 0 if the rank is too low, which the call reports later.
@@ -132,7 +133,7 @@ inline int64_t extent(Tensor const& tensor, int64_t axis) {
 /// heads split from [batch, length, heads * channels] keep that layout.
 inline Tensor make_output(Tensor const& q, Tensor const& v) {
   if (extent(q, 3) == extent(v, 3)) return make_like(q);
-  return make(q, {extent(q, 0), extent(q, 1), extent(q, 2), extent(v, 3)});
+  return make_tensor(q, {extent(q, 0), extent(q, 1), extent(q, 2), extent(v, 3)});
 }
 
 /// Returns the dtype of saved row indices: 16 bits if they can index every row.

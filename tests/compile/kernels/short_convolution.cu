@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Calls that instantiate the kernels of short_convolution.
 #include "call.hpp"
 
 namespace kernels {

@@ -9,23 +9,23 @@ import numpy as np
 ROWS = "[batch, length, channels]"
 
 
-def array(name: str, x: Any, axes: str = ROWS) -> Any:
+def as_array(name: str, x: Any, axes: str = ROWS) -> Any:
     x = jnp.asarray(x)
     if x.ndim != axes.count(",") + 1:
         raise ValueError(f"{name} must be {axes}, has {x.ndim} {'axis' if x.ndim == 1 else 'axes'}")
     return x
 
 
-def lengths(name: str, value: Any) -> Any:
+def as_lengths(name: str, value: Any) -> Any:
     """Returns int32 or int64 lengths; the handler widens int32."""
     if value is None:
         return None
-    value = array(name, value, "[batch]")
-    narrow = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype not in (jnp.int32, jnp.int64)
-    return value.astype(jnp.int32) if narrow else value
+    value = as_array(name, value, "[batch]")
+    needs_cast = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype not in (jnp.int32, jnp.int64)
+    return value.astype(jnp.int32) if needs_cast else value
 
 
-def seed(value: Any) -> Any:
+def as_seed(value: Any) -> Any:
     """Returns two words, low word first. The seed is an input of the handler, so a new one causes no recompilation."""
     if isinstance(value, (int, np.integer)):
         bits = int(value) % 2**64
@@ -44,6 +44,6 @@ def index_dtype(length: int) -> Any:
     return jnp.uint16 if length <= 65536 else jnp.int32
 
 
-def accumulator(dtype: Any) -> Any:
+def accumulator_dtype(dtype: Any) -> Any:
     """Returns the dtype of the library's accumulator."""
     return jnp.float64 if dtype == jnp.float64 else jnp.float32

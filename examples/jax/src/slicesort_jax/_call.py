@@ -26,8 +26,8 @@ class Out(NamedTuple):
     axis: int | None = 0
 
 
-def policies(**values: Any) -> Policies:
-    """Returns the attributes of a call, hashable, with 64-bit numbers even without jax_enable_x64."""
+def as_attributes(**values: Any) -> Policies:
+    """Returns the policies as hashable attributes of a call, with 64-bit numbers even without jax_enable_x64."""
     def convert(name: str, value: Any) -> Any:
         if isinstance(value, Integral):
             return np.int64(value)
@@ -39,11 +39,11 @@ def policies(**values: Any) -> Policies:
 
 
 def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attributes: Policies = (),
-         folds: bool = True) -> list[Any]:
+         can_fold: bool = True) -> list[Any]:
     """Calls a handler. An output that is None is not computed, and is None in the result.
 
     vmap folds the mapped axis into the batch, so that one call computes all slices. It makes one call per slice if
-    samples share a mapped array or a gradient, or if results depend on the sample index (`folds` is false)."""
+    samples share a mapped array or a gradient, or if results depend on the sample index (`can_fold` is false)."""
     arrays = [i.array for i in inputs if i.array is not None]
     axes = [i.axis for i in inputs if i.array is not None]
     is_given = [i.array is not None for i in inputs]
@@ -60,7 +60,7 @@ def call(target: str, inputs: Sequence[In], outputs: Sequence[Out | None], attri
 
     @run.def_vmap
     def run_mapped(size: int, mapped: Sequence[bool], *arrays: Any) -> tuple[Any, Any]:
-        if not folds or any(m and axis is None for m, axis in zip(mapped, axes)) or any(
+        if not can_fold or any(m and axis is None for m, axis in zip(mapped, axes)) or any(
                 o is not None and o.axis is None for o in outputs):
             results = _call_per_slice(run, mapped, arrays)
         else:

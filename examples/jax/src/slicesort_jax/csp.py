@@ -2,8 +2,8 @@
 """csp and sinkhorn_csp."""
 from typing import Any
 
-from ._arguments import array, lengths as as_lengths
-from ._call import In, Out, call, operator, policies
+from ._arguments import as_array, as_lengths
+from ._call import In, Out, as_attributes, call, operator
 from ._library import csp_state
 
 
@@ -31,7 +31,7 @@ def csp(x: Any, groups: str = "group_size{2}", shift: str = "linear", alignment:
     `shift`: `none`, `linear`, `linear_step{step}`, `per_head{heads}`, `modular`, `power{layer, layers}`,
     `power_ceil{layer, layers}` or `table{..}`, a shift per channel. `alignment`: `reference{channel}`, or an order of
     `slicing_sort`."""
-    return _csp(policies(groups=groups, shift=shift, alignment=alignment), array("x", x),
+    return _csp(as_attributes(groups=groups, shift=shift, alignment=alignment), as_array("x", x),
                 as_lengths("lengths", lengths))
 
 
@@ -55,5 +55,5 @@ def sinkhorn_csp(x: Any, tau: float, iterations: int = 10, groups: str = "group_
     matrix that depends on channel `reference`. x, y: `[batch, length, channels]`, float32 or float64. `tau` is the
     temperature."""
     return _sinkhorn(
-        policies(tau=float(tau), iterations=iterations, groups=groups, shift=shift, reference=reference),
-        array("x", x), as_lengths("lengths", lengths))
+        as_attributes(tau=float(tau), iterations=iterations, groups=groups, shift=shift, reference=reference),
+        as_array("x", x), as_lengths("lengths", lengths))

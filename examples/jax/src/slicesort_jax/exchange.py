@@ -2,8 +2,8 @@
 """max_exchange and shuffle."""
 from typing import Any
 
-from ._arguments import array, index_dtype, lengths as as_lengths, seed as as_seed
-from ._call import In, Out, call, operator, policies
+from ._arguments import as_array, as_lengths, as_seed, index_dtype
+from ._call import In, Out, as_attributes, call, operator
 
 
 def _exchange_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
@@ -26,10 +26,10 @@ _exchange = operator(_exchange_forward, _exchange_backward)
 def max_exchange(x: Any, row: int = 0, lengths: Any = None) -> Any:
     """Exchanges the first maximum of every channel of x, `[batch, length, channels]`, with row `row` (Sliceformer's
     max-exchange; row 0 for a class token)."""
-    return _exchange(policies(row=row), array("x", x), as_lengths("lengths", lengths))
+    return _exchange(as_attributes(row=row), as_array("x", x), as_lengths("lengths", lengths))
 
 
-# Each function is the gradient of the other, so that both have derivatives of any order.
+# _shuffle and _unshuffle are each other's gradient, so that both have derivatives of any order.
 
 
 def _shuffle_forward(save: bool, policies: Any, x: Any, seed: Any, lengths: Any) -> Any:
@@ -53,4 +53,4 @@ _unshuffle = operator(_unshuffle_forward,
 def shuffle(x: Any, seed: Any = 0, form: str = "shared_by_channels", lengths: Any = None) -> Any:
     """Permutes the rows of x, `[batch, length, channels]`, in an order that depends on the seed alone: one for all
     channels, or `per_channel` (Sliceformer's ablation). `seed`: an integer, or `jax.random.key_data(key)`."""
-    return _shuffle(policies(form=form), array("x", x), as_seed(seed), as_lengths("lengths", lengths))
+    return _shuffle(as_attributes(form=form), as_array("x", x), as_seed(seed), as_lengths("lengths", lengths))

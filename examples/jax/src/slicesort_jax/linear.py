@@ -3,8 +3,8 @@
 import warnings
 from typing import Any
 
-from ._arguments import array, lengths as as_lengths
-from ._call import In, Out, Policies, call, operator, policies
+from ._arguments import as_array, as_lengths
+from ._call import In, Out, Policies, as_attributes, call, operator
 
 
 def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, w: Any, *lengths: Any) -> Any:
@@ -37,7 +37,8 @@ def linear_attention(q: Any, k: Any, v: Any, w: Any = None, feature: str = "elu_
         warnings.warn('direction "both" is deprecated: use "noncausal"', DeprecationWarning, stacklevel=2)
         direction = "noncausal"
     return _linear_attention(
-        policies(feature=feature, divisor=divisor, direction=direction),
-        array("q", q, "[batch, heads, queries, channels]"), array("k", k, "[batch, heads, keys, channels]"),
-        array("v", v, "[batch, heads, keys, values]"), None if w is None else array("w", w, "[heads, features, channels]"),
+        as_attributes(feature=feature, divisor=divisor, direction=direction),
+        as_array("q", q, "[batch, heads, queries, channels]"), as_array("k", k, "[batch, heads, keys, channels]"),
+        as_array("v", v, "[batch, heads, keys, values]"),
+        None if w is None else as_array("w", w, "[heads, features, channels]"),
         as_lengths("lengths", lengths), as_lengths("query_lengths", query_lengths))

@@ -4,8 +4,8 @@ from typing import Any, Sequence
 
 import jax
 
-from ._arguments import accumulator, array, lengths as as_lengths, seed as as_seed
-from ._call import In, Out, Policies, call, operator, policies
+from ._arguments import accumulator_dtype, as_array, as_lengths, as_seed
+from ._call import In, Out, Policies, as_attributes, call, operator
 
 _QUERIES, _KEYS = "[batch, heads, queries, channels]", "[batch, heads, keys, channels]"
 _VALUES, _OUTPUT, _STATE = ("[batch, heads, keys, values]", "[batch, heads, queries, values]",
@@ -18,7 +18,7 @@ def _bias_axis(q: Any, bias: Any) -> int | None:
     return 0 if bias is None or bias.shape[0] == q.shape[0] else None
 
 
-def _folds(policies: Policies) -> bool:
+def _can_fold(policies: Policies) -> bool:
     """Returns False with dropout: it depends on the sample index, which folding into the batch would change."""
     return dict(policies)["dropout"] == 0
 
@@ -29,7 +29,8 @@ def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, bias: Any, 
                     [In(q), In(k), In(v), In(bias, _bias_axis(q, bias)), In(lengths), In(query_lengths),
                      In(seed, None)],
                     [Out((*q.shape[:3], v.shape[3]), q.dtype),
-                     Out((*q.shape[:3], 2), accumulator(q.dtype)) if save else None], policies, _folds(policies))
+                     Out((*q.shape[:3], 2), accumulator_dtype(q.dtype)) if save else None], policies,
+                    _can_fold(policies))
     return y, (q, k, v, bias, y, state, *rest)
 
 
@@ -40,7 +41,7 @@ def _gradients(policies: Policies, dy: Any, saved: Any, needs_bias: bool) -> lis
                 [In(dy), In(q), In(k), In(v), In(bias, axis), In(y), In(state), In(lengths), In(query_lengths),
                  In(seed, None)],
                 [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),
-                 Out(bias.shape, bias.dtype, axis) if needs_bias else None], policies, _folds(policies))
+                 Out(bias.shape, bias.dtype, axis) if needs_bias else None], policies, _can_fold(policies))
 
 
 def _backward(policies: Policies, saved: Any, needed: Any, dy: Any) -> Any:
@@ -59,12 +60,12 @@ _attention_with_state = operator(_forward_with_state,
 
 def _policies(mask: str, scale: float | None, dropout: float) -> Policies:
     optional = {} if scale is None else {"scale": float(scale)}  # default: 1 / sqrt(channels)
-    return policies(mask=mask, dropout=float(dropout), **optional)
+    return as_attributes(mask=mask, dropout=float(dropout), **optional)
 
 
 def _arrays(q: Any, k: Any, v: Any, bias: Any) -> tuple[Any, ...]:
-    return (array("q", q, _QUERIES), array("k", k, _KEYS), array("v", v, _VALUES),
-            None if bias is None else array("bias", bias, _BIAS))
+    return (as_array("q", q, _QUERIES), as_array("k", k, _KEYS), as_array("v", v, _VALUES),
+            None if bias is None else as_array("bias", bias, _BIAS))
 
 
 def _lengths_and_seed(lengths: Any, query_lengths: Any, dropout: float, seed: Any) -> tuple[Any, ...]:
@@ -94,7 +95,7 @@ def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "ful
 def softmax_attention_with_state(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full",
                                  scale: float | None = None, lengths: Any = None, query_lengths: Any = None,
                                  dropout: float = 0.0, seed: Any = None) -> tuple[Any, Any]:
-    """Returns `softmax_attention` and the state that `merge_attention` needs, two numbers per query. No gradient flows
+    """Returns `softmax_attention` and the state that `merge_attention` needs, two values per query. No gradient flows
     through the state."""
     y, state = _attention_with_state(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
                                      *_lengths_and_seed(lengths, query_lengths, dropout, seed))
@@ -107,9 +108,9 @@ def softmax_attention_backward(dy: Any, q: Any, k: Any, v: Any, y: Any, state: A
                                seed: Any = None) -> tuple[Any, Any, Any, Any]:
     """Returns `(dq, dk, dv, dbias)`; dbias is None without a bias. With the merged y and state of `merge_attention` and
     the keys and values of one part, these are the gradients of attention over all parts; sum dq over the parts."""
-    saved = (*_arrays(q, k, v, bias), array("y", y, _OUTPUT), array("state", state, _STATE),
+    saved = (*_arrays(q, k, v, bias), as_array("y", y, _OUTPUT), as_array("state", state, _STATE),
              *_lengths_and_seed(lengths, query_lengths, dropout, seed))
-    return tuple(_gradients(_policies(mask, scale, dropout), array("dy", dy, _OUTPUT), saved, bias is not None))
+    return tuple(_gradients(_policies(mask, scale, dropout), as_array("dy", dy, _OUTPUT), saved, bias is not None))
 
 
 def _merge_forward(save: bool, policies: Policies, *parts: Any) -> Any:
@@ -130,4 +131,4 @@ def merge_attention(ys: Sequence[Any], states: Sequence[Any]) -> tuple[Any, Any]
     """Merges attention of the same queries over several sets of keys into attention over all keys: `(y, state)`."""
     if len(ys) != len(states) or not ys:
         raise ValueError("merge_attention: there must be as many states as ys, and at least one")
-    return _merge((), *(array("y", y, _OUTPUT) for y in ys), *(array("state", s, _STATE) for s in states))
+    return _merge((), *(as_array("y", y, _OUTPUT) for y in ys), *(as_array("state", s, _STATE) for s in states))

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._arguments import array, index_dtype, lengths as as_lengths
-from ._call import In, Out, call, operator, policies
+from ._arguments import as_array, as_lengths, index_dtype
+from ._call import In, Out, as_attributes, call, operator
 
 
-# permute and unpermute are gradients of each other. Forward rules call these differentiable functions, not handlers, so
+# permute and unpermute are each other's gradient. Forward rules call these differentiable functions, not handlers, so
 # that sorts have derivatives of any order.
 
 
@@ -32,9 +32,9 @@ _unpermute = operator(_unpermute_forward,
                       lambda policies, saved, needed, d: (_permute(policies, d, *saved), None, None))
 
 
-def _pair_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
+def _sort_with_perm_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
     if save:
-        y, perm = _sort_pair(policies, x, lengths)
+        y, perm = _sort_with_perm(policies, x, lengths)
     else:
         y, perm = call("slicing_sort", [In(x), In(lengths)],
                        [Out(x.shape, x.dtype), Out(x.shape, index_dtype(x.shape[1]))], policies)
@@ -43,12 +43,13 @@ def _pair_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
 
 def _sort_forward(save: bool, policies: Any, x: Any, lengths: Any) -> Any:
     if save:
-        y, perm = _sort_pair(policies, x, lengths)
+        y, perm = _sort_with_perm(policies, x, lengths)
         return y, (perm, lengths)
     return call("slicing_sort", [In(x), In(lengths)], [Out(x.shape, x.dtype), None], policies)[0], None
 
 
-_sort_pair = operator(_pair_forward, lambda policies, saved, needed, d: (_unpermute((), d[0], *saved), None))
+_sort_with_perm = operator(_sort_with_perm_forward,
+                           lambda policies, saved, needed, d: (_unpermute((), d[0], *saved), None))
 _sort = operator(_sort_forward, lambda policies, saved, needed, dy: (_unpermute((), dy, *saved), None))
 
 
@@ -59,39 +60,39 @@ def slicing_sort(x: Any, order: str = "ascending", lengths: Any = None) -> Any:
     ties keep the lower row first. `order`: `ascending`, `descending`, `half_half{heads}`, `interleave{layer, layers}`
     or `haar_interleave{level, heads}`. `lengths`, int32 or int64 `[batch]`, is the number of valid leading rows of each
     sample, here and in every function."""
-    return _sort(policies(order=order), array("x", x), as_lengths("lengths", lengths))
+    return _sort(as_attributes(order=order), as_array("x", x), as_lengths("lengths", lengths))
 
 
 def slicing_sort_with_permutation(x: Any, order: str = "ascending", lengths: Any = None) -> tuple[Any, Any]:
     """Returns `slicing_sort` and the stable argsort `perm` (uint16 up to 65536 rows, else int32): `y[n] = x[perm[n]]`."""
-    return _sort_pair(policies(order=order), array("x", x), as_lengths("lengths", lengths))
+    return _sort_with_perm(as_attributes(order=order), as_array("x", x), as_lengths("lengths", lengths))
 
 
 sort = slicing_sort_with_permutation
 
 
-def _require_rows(perm: Any, rows: int, lengths: Any) -> None:
-    """Raises an IndexError if an index of a valid row is not below its sample's length."""
+def _check_indices(perm: Any, rows: int, lengths: Any) -> None:
+    """Raises an IndexError if an index in a valid row is not below its sample's length."""
     indices = np.asarray(perm).astype(np.int64)
     end = np.full((len(indices), 1, 1), rows) if lengths is None else np.asarray(lengths).reshape(-1, 1, 1)
-    wrong = np.argwhere(((indices < 0) | (indices >= end)) & (np.arange(rows)[:, None] < end))
-    if len(wrong):
-        position = tuple(map(int, wrong[0]))
+    out_of_range = np.argwhere(((indices < 0) | (indices >= end)) & (np.arange(rows)[:, None] < end))
+    if len(out_of_range):
+        position = tuple(map(int, out_of_range[0]))
         last = int(end[position[0], 0, 0]) - 1
         raise IndexError(f"perm{list(position)} is {indices[position]}, must be in 0..{last} (length)")
 
 
 def permute(x: Any, perm: Any, lengths: Any = None) -> Any:
-    """`y[b, n, c] = x[b, perm[b, n, c], c]`. `perm` is that of a sort or of `jnp.argsort`: uint16, int32, uint32 or
-    int64. Raises an IndexError for an index out of range. If perm is traced and not known yet, the call raises the error
-    on a CPU and clamps the index on a GPU."""
-    x, perm, lengths = array("x", x), array("perm", perm), as_lengths("lengths", lengths)
-    rows, attributes = x.shape[1], policies(unchecked=1)
+    """`y[b, n, c] = x[b, perm[b, n, c], c]`. `perm` comes from a sort or from `jnp.argsort`: uint16, int32, uint32 or
+    int64. Raises an IndexError for an index out of range. If perm is traced, so that its values are not known yet, the
+    call raises the error on a CPU and clamps the index on a GPU."""
+    x, perm, lengths = as_array("x", x), as_array("perm", perm), as_lengths("lengths", lengths)
+    rows, attributes = x.shape[1], as_attributes(unchecked=1)
     if perm.shape == x.shape and jnp.issubdtype(perm.dtype, jnp.integer):
-        known = not any(isinstance(a, jax.core.Tracer) for a in (perm, lengths))
-        if known and (lengths is None or lengths.shape == x.shape[:1]):
-            _require_rows(perm, rows, lengths)
-            attributes = policies()
+        is_concrete = not any(isinstance(a, jax.core.Tracer) for a in (perm, lengths))
+        if is_concrete and (lengths is None or lengths.shape == x.shape[:1]):
+            _check_indices(perm, rows, lengths)
+            attributes = as_attributes()
         if perm.dtype == jnp.int64:  # clamps values that int32 cannot represent
             perm = jnp.clip(perm, -1, rows).astype(jnp.int32)
         if rows > 0:
@@ -99,13 +100,13 @@ def permute(x: Any, perm: Any, lengths: Any = None) -> Any:
     return _permute(attributes, x, perm, lengths)
 
 
-def _mix_forward(save: bool, policies: Any, x: Any, weights: Any, lengths: Any) -> Any:
+def _multi_permutation_forward(save: bool, policies: Any, x: Any, weights: Any, lengths: Any) -> Any:
     y, perm = call("multi_permutation", [In(x), In(weights, None), In(lengths)],
                    [Out(x.shape, x.dtype), Out(x.shape, index_dtype(x.shape[1])) if save else None], policies)
     return y, (x, weights, perm, lengths)
 
 
-def _mix_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
+def _multi_permutation_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
     x, weights, perm, lengths = saved
     dx, dweights = call("multi_permutation_backward",
                         [In(dy), In(x), In(weights, None), In(perm), In(lengths)],
@@ -113,11 +114,11 @@ def _mix_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
     return dx, dweights, None
 
 
-_mix = operator(_mix_forward, _mix_backward)
+_multi_permutation = operator(_multi_permutation_forward, _multi_permutation_backward)
 
 
 def multi_permutation(x: Any, weights: Any, order: str = "ascending", lengths: Any = None) -> Any:
     """`y = sum over k = 1 .. terms of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
     multi-permutation). x, y: `[batch, length, channels]`; weights: `[terms]`, float32, or float64 if x is float64."""
-    return _mix(policies(order=order), array("x", x), array("weights", weights, "[terms]"),
-                as_lengths("lengths", lengths))
+    return _multi_permutation(as_attributes(order=order), as_array("x", x), as_array("weights", weights, "[terms]"),
+                              as_lengths("lengths", lengths))

@@ -59,38 +59,38 @@ class header_reader {
     field_ = name;
     return true;
   }
-  bool start_object(std::size_t) { return ++depth_ <= 2 || misplaced(); }
+  bool start_object(std::size_t) { return ++depth_ <= 2 || fail_misplaced(); }
   bool end_object() {
     if (--depth_ == 1 && !in_metadata()) add_tensor();
     return true;
   }
   bool start_array(std::size_t) {
-    return (++depth_ == 3 && !in_metadata() && field_ != "dtype") || misplaced();
+    return (++depth_ == 3 && !in_metadata() && field_ != "dtype") || fail_misplaced();
   }
   bool end_array() { return --depth_, true; }
   bool string(std::string& text) {
-    if (depth_ != 2 || !(in_metadata() || field_ == "dtype")) misplaced();
+    if (depth_ != 2 || !(in_metadata() || field_ == "dtype")) fail_misplaced();
     (in_metadata() ? file_.meta[field_] : tensor_.dtype) = text;
     return true;
   }
   bool number_unsigned(std::uint64_t number) {
-    if (depth_ != 3) misplaced();
+    if (depth_ != 3) fail_misplaced();
     if (number > INT64_MAX) fail("tensor " + tensor_.name + ": a number is too great");
     (field_ == "shape" ? tensor_.shape : offsets_).push_back(static_cast<index_t>(number));
     return true;
   }
-  bool number_integer(std::int64_t) { return misplaced(); }
-  bool number_float(double, std::string const&) { return misplaced(); }
-  bool boolean(bool) { return misplaced(); }
-  bool null() { return misplaced(); }
-  bool binary(json::binary_t&) { return misplaced(); }
+  bool number_integer(std::int64_t) { return fail_misplaced(); }
+  bool number_float(double, std::string const&) { return fail_misplaced(); }
+  bool boolean(bool) { return fail_misplaced(); }
+  bool null() { return fail_misplaced(); }
+  bool binary(json::binary_t&) { return fail_misplaced(); }
   bool parse_error(std::size_t, std::string const&, json::exception const& e) {
     fail(std::string("the header is no JSON: ") + e.what());
   }
 
  private:
   [[noreturn]] static void fail(std::string const& message) { throw checkpoint_error(message); }
-  [[noreturn]] bool misplaced() const {
+  [[noreturn]] bool fail_misplaced() const {
     fail(in_metadata() ? "metadata must be strings"
                        : "tensor " + tensor_.name +
                              ": dtype must be a string, shape and data_offsets lists of whole "

@@ -25,12 +25,12 @@ namespace detail {
 // Records the first failure of several calls that set `errno`.
 class first_failure {
  public:
-  bool none() const { return reason_ == 0; }
-  void unless(bool done) {
-    if (!done && none()) reason_ = errno != 0 ? errno : EIO;
+  bool is_none() const { return reason_ == 0; }
+  void check(bool succeeded) {
+    if (!succeeded && is_none()) reason_ = errno != 0 ? errno : EIO;
   }
-  void refuse(std::string const& action) const {
-    if (!none())
+  void throw_if_failed(std::string const& action) const {
+    if (!is_none())
       throw checkpoint_error("cannot " + action + ": " + std::generic_category().message(reason_));
   }
 
@@ -45,15 +45,15 @@ inline std::string read_file(std::string const& path) {
   detail::first_failure failure;
   std::string bytes;
   std::FILE* const file = std::fopen(path.c_str(), "rb");
-  failure.unless(file != nullptr);
+  failure.check(file != nullptr);
   if (file != nullptr) {
     std::vector<char> block(std::size_t{1} << 16);
     while (std::size_t const bytes_read = std::fread(block.data(), 1, block.size(), file))
       bytes.append(block.data(), bytes_read);
-    failure.unless(std::ferror(file) == 0);
+    failure.check(std::ferror(file) == 0);
     std::fclose(file);
   }
-  failure.refuse("read " + path);
+  failure.throw_if_failed("read " + path);
   return bytes;
 }
 
@@ -64,17 +64,17 @@ inline void replace_file(std::string const& path, std::vector<std::string_view> 
   detail::first_failure failure;
   std::string const unfinished = path + "." + std::to_string(getpid()) + ".part";
   std::FILE* const file = std::fopen(unfinished.c_str(), "wb");
-  failure.unless(file != nullptr);
+  failure.check(file != nullptr);
   if (file != nullptr) {
     for (std::string_view const part : parts)
-      if (failure.none() && !part.empty())
-        failure.unless(std::fwrite(part.data(), 1, part.size(), file) == part.size());
-    failure.unless(std::fflush(file) == 0 && fsync(fileno(file)) == 0);
-    failure.unless(std::fclose(file) == 0);
-    if (failure.none()) failure.unless(std::rename(unfinished.c_str(), path.c_str()) == 0);
-    if (!failure.none()) std::remove(unfinished.c_str());
+      if (failure.is_none() && !part.empty())
+        failure.check(std::fwrite(part.data(), 1, part.size(), file) == part.size());
+    failure.check(std::fflush(file) == 0 && fsync(fileno(file)) == 0);
+    failure.check(std::fclose(file) == 0);
+    if (failure.is_none()) failure.check(std::rename(unfinished.c_str(), path.c_str()) == 0);
+    if (!failure.is_none()) std::remove(unfinished.c_str());
   }
-  failure.refuse("write " + path);
+  failure.throw_if_failed("write " + path);
 }
 
 }  // namespace learning

@@ -15,8 +15,8 @@ namespace learning {
 enum class activation { relu, gelu, gelu_tanh };
 
 /// Returns exp(x) for x <= 0. In float the error is 2 ulp, and results below exp(-87) are 0.
-inline double exp_of(double x) { return std::exp(x); }
-inline float exp_of(float x) {
+inline double exp_nonpositive(double x) { return std::exp(x); }
+inline float exp_nonpositive(float x) {
   constexpr float log2_e = 1.44269504f, high = 0.693359375f, low = -2.12194440e-4f;
   constexpr float smallest = -87.0f, to_integer = 12582912.0f;  // 1.5 * 2^23
   float const bounded = x < smallest ? smallest : x;
@@ -36,8 +36,8 @@ inline float exp_of(float x) {
 
 /// Returns Phi(x) of the normal distribution, given exp(-x^2 / 2). In float the error is 1e-7
 /// (Abramowitz and Stegun, 7.1.26).
-inline double normal_probability(double x, double) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
-inline float normal_probability(float x, float gaussian) {
+inline double normal_cdf(double x, double) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
+inline float normal_cdf(float x, float gaussian) {
   constexpr float p = 0.3275911f * 0.70710678f;
   float const t = 1 / (1 + p * std::fabs(x));
   float const tail =
@@ -59,8 +59,8 @@ value_and_slope<T> relu(T x) {
 template <class T>
 value_and_slope<T> gelu(T x) {
   constexpr T density = T(0.39894228040143267794);  // 1 / sqrt(2 pi)
-  T const gaussian = exp_of(-x * x / 2);
-  T const p = normal_probability(x, gaussian);
+  T const gaussian = exp_nonpositive(-x * x / 2);
+  T const p = normal_cdf(x, gaussian);
   return {x * p, p + x * density * gaussian};
 }
 template <class T>
@@ -68,7 +68,7 @@ value_and_slope<T> gelu_tanh(T x) {
   constexpr T scale = T(1.59576912160573071176), cubic = T(0.044715);  // 2 sqrt(2 / pi)
   // (1 + tanh(u / 2)) / 2 = 1 / (1 + exp(-u)), computed from exp(-|u|).
   T const u = scale * x * (1 + cubic * x * x);
-  T const e = exp_of(-std::fabs(u));
+  T const e = exp_nonpositive(-std::fabs(u));
   T const p = (u < 0 ? e : T(1)) / (1 + e);
   return {x * p, p + x * e / ((1 + e) * (1 + e)) * scale * (1 + 3 * cubic * x * x)};
 }
@@ -76,7 +76,7 @@ value_and_slope<T> gelu_tanh(T x) {
 /// Computes `y = f(x)` and overwrites x with the derivatives.
 template <class T>
 void activate(context<T>& c, activation f, matrix<T> x, matrix<T> y) {
-  c.parallel_rows(x, [&](index_t first, index_t count) {
+  c.parallel_for_rows(x, [&](index_t first, index_t count) {
     auto const apply = [&](auto function) {
       for (index_t r = first; r < first + count; ++r) {
         T *const x_row = x.row(r), *const y_row = y.row(r);

@@ -13,12 +13,12 @@ namespace learning {
 
 /// The components of a layer with residuals.
 template <class Mixer>
-class residual_parts {
+class residual_components {
  public:
   using T = typename Mixer::element;
 
-  residual_parts(parameter_scope<T> const& scope, typename Mixer::config const& mixer,
-                 index_t hidden)
+  residual_components(parameter_scope<T> const& scope, typename Mixer::config const& mixer,
+                      index_t hidden)
       : norm1_(scope.child("norm1")),
         norm2_(scope.child("norm2")),
         mixer_(scope.child("mixer"), mixer),
@@ -40,13 +40,13 @@ struct pre_norm {
   static constexpr bool drops_embedding_twice = false;
 
   template <class Mixer>
-  class layer : residual_parts<Mixer> {
-    using parts = residual_parts<Mixer>;
-    using parts::norm1_, parts::norm2_, parts::mixer_, parts::mlp_, parts::drop1_, parts::drop2_;
+  class layer : residual_components<Mixer> {
+    using base = residual_components<Mixer>;
+    using base::norm1_, base::norm2_, base::mixer_, base::mlp_, base::drop1_, base::drop2_;
 
    public:
-    using T = typename parts::T;
-    using parts::residual_parts;
+    using T = typename base::T;
+    using base::residual_components;
 
     void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
       memory::scope const scope(c.stack);
@@ -64,17 +64,17 @@ struct pre_norm {
     void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
       memory::scope const scope(c.stack);
       extents3 const e = dy.extents();
-      tensor3<T> const dpart = c.scratch(e), dnormed = c.scratch(e), dmiddle = c.scratch(e);
-      matrix<T> const part = flat(dpart), middle = flat(dmiddle);
-      copy(c, flat(dy), part);
-      drop2_.apply(c, part);
-      mlp_.backward(c, flat<T const>(normed2_), part, flat(dnormed));
-      copy(c, flat(dy), middle);
-      norm2_.backward(c, flat<T const>(middle_), flat(dnormed), middle, ss::grad_mode::accumulate);
-      copy<T>(c, middle, part);
-      drop1_.apply(c, part);
-      mixer_.backward(c, dpart, dnormed);
-      copy<T>(c, middle, flat(dx));
+      tensor3<T> const dmixed = c.scratch(e), dnormed = c.scratch(e);
+      matrix<T> const dout = flat(dmixed), dmiddle = flat(c.scratch(e));
+      copy(c, flat(dy), dout);
+      drop2_.apply(c, dout);
+      mlp_.backward(c, flat<T const>(normed2_), dout, flat(dnormed));
+      copy(c, flat(dy), dmiddle);
+      norm2_.backward(c, flat<T const>(middle_), flat(dnormed), dmiddle, ss::grad_mode::accumulate);
+      copy<T>(c, dmiddle, dout);
+      drop1_.apply(c, dout);
+      mixer_.backward(c, dmixed, dnormed);
+      copy<T>(c, dmiddle, flat(dx));
       norm1_.backward(c, flat(input_), flat(dnormed), flat(dx), ss::grad_mode::accumulate);
     }
 
@@ -90,13 +90,13 @@ struct post_norm {
   static constexpr bool drops_embedding_twice = false;
 
   template <class Mixer>
-  class layer : residual_parts<Mixer> {
-    using parts = residual_parts<Mixer>;
-    using parts::norm1_, parts::norm2_, parts::mixer_, parts::mlp_, parts::drop1_, parts::drop2_;
+  class layer : residual_components<Mixer> {
+    using base = residual_components<Mixer>;
+    using base::norm1_, base::norm2_, base::mixer_, base::mlp_, base::drop1_, base::drop2_;
 
    public:
-    using T = typename parts::T;
-    using parts::residual_parts;
+    using T = typename base::T;
+    using base::residual_components;
 
     void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
       memory::scope const scope(c.stack);
@@ -114,17 +114,17 @@ struct post_norm {
     void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
       memory::scope const scope(c.stack);
       extents3 const e = dy.extents();
-      tensor3<T> const dpart = c.scratch(e), dsum = c.scratch(e), dmiddle = c.scratch(e);
-      matrix<T> const part = flat(dpart), sum = flat(dsum), middle = flat(dmiddle);
-      norm2_.backward(c, flat<T const>(sum2_), flat(dy), middle);
-      copy<T>(c, middle, part);
-      drop2_.apply(c, part);
-      mlp_.backward(c, flat<T const>(middle_), part, middle, ss::grad_mode::accumulate);
-      norm1_.backward(c, flat<T const>(sum1_), middle, sum);
-      copy<T>(c, sum, part);
-      drop1_.apply(c, part);
-      mixer_.backward(c, dpart, dx);
-      add_elements<T>(c, flat(dx), sum, flat(dx));
+      tensor3<T> const dmixed = c.scratch(e);
+      matrix<T> const dout = flat(dmixed), dsum = flat(c.scratch(e)), dmiddle = flat(c.scratch(e));
+      norm2_.backward(c, flat<T const>(sum2_), flat(dy), dmiddle);
+      copy<T>(c, dmiddle, dout);
+      drop2_.apply(c, dout);
+      mlp_.backward(c, flat<T const>(middle_), dout, dmiddle, ss::grad_mode::accumulate);
+      norm1_.backward(c, flat<T const>(sum1_), dmiddle, dsum);
+      copy<T>(c, dsum, dout);
+      drop1_.apply(c, dout);
+      mixer_.backward(c, dmixed, dx);
+      add_elements<T>(c, flat(dx), dsum, flat(dx));
     }
 
    private:

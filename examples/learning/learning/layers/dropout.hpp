@@ -24,18 +24,18 @@ class dropout {
     auto const threshold = static_cast<std::uint32_t>(rate_ * 0x1p32);
     auto const scale = static_cast<T>(1 / (1 - rate_));
     auto const columns = static_cast<std::uint64_t>(x.columns);
-    c.parallel_rows(x, [&](index_t first, index_t count) {
+    c.parallel_for_rows(x, [&](index_t first, index_t count) {
       for (index_t r = first; r < first + count; ++r)
-        drop(random, (c.step << 40) + static_cast<std::uint64_t>(r) * columns, threshold, scale,
-             x.row(r), x.columns);
+        drop_row(random, (c.step << 40) + static_cast<std::uint64_t>(r) * columns, threshold, scale,
+                 x.row(r), x.columns);
     });
   }
 
  private:
   // Takes all arguments by value: a store to the row could alias a reference and prevent
   // vectorization.
-  static void drop(random_stream random, std::uint64_t position, std::uint32_t threshold, T scale,
-                   T* row, index_t columns) {
+  static void drop_row(random_stream random, std::uint64_t position, std::uint32_t threshold,
+                       T scale, T* row, index_t columns) {
     for (index_t i = 0; i < columns; ++i) {
       bool const keep = random.bits32(position + static_cast<std::uint64_t>(i)) >= threshold;
       row[i] = keep ? row[i] * scale : T(0);

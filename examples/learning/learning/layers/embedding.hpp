@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps samples to rows: embeds tokens or numbers, prepends a class token, and adds positions.
+// Maps samples to rows: embeds tokens or features, prepends a class token, and adds positions.
 #pragma once
 
 #include "learning/context.hpp"
@@ -46,7 +46,7 @@ class embedding {
 
   void forward(context<T>& c, batch<T> const& input, tensor3<T> x) const {
     if (input_layer_) embed_features(c, input, x);
-    each_row(c, x, [&](index_t b, index_t n) {
+    for_each_row(c, x, [&](index_t b, index_t n) {
       T* const row = &x(b, n, 0);
       if (n < class_rows_)
         std::copy_n(class_.value(), width_, row);
@@ -66,12 +66,12 @@ class embedding {
       extents3 const e{input.size, rows_ - class_rows_, width_};
       tensor3<T> const rows = c.scratch(e);  // without class tokens
       c.compute([&] { std::fill_n(rows.data(), e.size(), T(0)); });
-      each_row(c, dx, [&](index_t b, index_t n) {
+      for_each_row(c, dx, [&](index_t b, index_t n) {
         if (n >= class_rows_) std::copy_n(&dx(b, n, 0), width_, &rows(b, n - class_rows_, 0));
       });
-      input_layer_->backward(c, input.numbers_matrix(), flat(rows));
+      input_layer_->backward(c, input.feature_rows(), flat(rows));
     } else {
-      c.reduce_rows(flat(dx), table_.size(), c.stack.counting() ? nullptr : table_.gradient(),
+      c.reduce_rows(flat(dx), table_.size(), c.stack.is_counting() ? nullptr : table_.gradient(),
                     [&](index_t first, index_t count, T* partial) {
                       for (index_t r = first; r < first + count; ++r) {
                         index_t const b = r / rows_, n = r % rows_;
@@ -85,8 +85,8 @@ class embedding {
 
  private:
   template <class F>
-  void each_row(context<T>& c, tensor3<T> x, F const& f) const {
-    c.parallel_rows(flat(x), [&](index_t first, index_t count) {
+  void for_each_row(context<T>& c, tensor3<T> x, F const& f) const {
+    c.parallel_for_rows(flat(x), [&](index_t first, index_t count) {
       for (index_t r = first; r < first + count; ++r) f(r / rows_, r % rows_);
     });
   }
@@ -98,11 +98,11 @@ class embedding {
     return sinusoid_.empty() ? nullptr : sinusoid_.data() + n * width_;
   }
   void embed_features(context<T>& c, batch<T> const& input, tensor3<T> x) const {
-    if (class_rows_ == 0) return input_layer_->forward(c, input.numbers_matrix(), flat(x));
+    if (class_rows_ == 0) return input_layer_->forward(c, input.feature_rows(), flat(x));
     memory::scope const scope(c.stack);
     tensor3<T> const rows = c.scratch({input.size, rows_ - class_rows_, width_});
-    input_layer_->forward(c, input.numbers_matrix(), flat(rows));
-    each_row(c, x, [&](index_t b, index_t n) {
+    input_layer_->forward(c, input.feature_rows(), flat(rows));
+    for_each_row(c, x, [&](index_t b, index_t n) {
       if (n >= class_rows_) std::copy_n(&rows(b, n - class_rows_, 0), width_, &x(b, n, 0));
     });
   }

@@ -19,17 +19,17 @@ template <class T>
 class linear {
  public:
   linear(parameter_scope<T> const& scope, index_t inputs, index_t outputs,
-         bias kind = bias::learned)
+         bias bias_kind = bias::learned)
       : inputs_(inputs),
         outputs_(outputs),
         weight_(scope.add("weight", {outputs, inputs}, scope.rules.weight(inputs, outputs))) {
-    if (kind == bias::learned) bias_ = scope.add("bias", {outputs}, scope.rules.bias(inputs));
+    if (bias_kind == bias::learned) bias_ = scope.add("bias", {outputs}, scope.rules.bias(inputs));
   }
 
   index_t width() const { return outputs_; }
 
   void forward(context<T>& c, matrix<T const> x, matrix<T> y) const {
-    c.parallel_rows(x, [&](index_t first, index_t count) {
+    c.parallel_for_rows(x, [&](index_t first, index_t count) {
       auto const result = y.slice(first, count);
       for (index_t r = 0; has_bias() && r < count; ++r)
         std::copy_n(bias_.value(), outputs_, result.row(r));
@@ -40,10 +40,10 @@ class linear {
   void backward(context<T>& c, matrix<T const> x, matrix<T const> dy) const {
     // The bias follows the weights in memory, so both gradients are one array.
     c.reduce_rows(
-        x, weight_.size() + bias_.size(), c.stack.counting() ? nullptr : weight_.gradient(),
+        x, weight_.size() + bias_.size(), c.stack.is_counting() ? nullptr : weight_.gradient(),
         [&](index_t first, index_t count, T* partial) {
-          for (index_t done = 0; done < count; done += rows_at_once) {
-            index_t const row = first + done, rows = std::min(rows_at_once, count - done);
+          for (index_t offset = 0; offset < count; offset += row_chunk) {
+            index_t const row = first + offset, rows = std::min(row_chunk, count - offset);
             multiply<T>(dy.slice(row, rows), x.slice(row, rows),
                         matrix<T>(partial, outputs_, inputs_), transposed::a, /*accumulate*/ true);
           }
@@ -56,7 +56,7 @@ class linear {
   void backward(context<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     backward(c, x, dy);
-    c.parallel_rows(x, [&](index_t first, index_t count) {
+    c.parallel_for_rows(x, [&](index_t first, index_t count) {
       multiply<T>(dy.slice(first, count), weights(), dx.slice(first, count), transposed::none,
                   mode == ss::grad_mode::accumulate);
     });

@@ -20,7 +20,7 @@ class layer_norm {
 
   void forward(context<T>& c, matrix<T const> x, matrix<T> y) {
     row_stats_ = c.keep(x.rows * 2);
-    c.parallel_rows(x, [&](index_t first, index_t count) {
+    c.parallel_for_rows(x, [&](index_t first, index_t count) {
       T const *const weight = weight_.value(), *const bias = bias_.value();
       for (index_t r = first; r < first + count; ++r) {
         T const* const x_row = x.row(r);
@@ -41,7 +41,7 @@ class layer_norm {
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     index_t const columns = x.columns;
     bool const accumulate = mode == ss::grad_mode::accumulate;
-    c.reduce_rows(x, 2 * columns, c.stack.counting() ? nullptr : weight_.gradient(),
+    c.reduce_rows(x, 2 * columns, c.stack.is_counting() ? nullptr : weight_.gradient(),
                   [&](index_t first, index_t count, T* partial) {
                     T const* const weight = weight_.value();
                     T *const dw = partial, *const db = partial + columns;

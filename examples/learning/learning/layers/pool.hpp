@@ -24,7 +24,7 @@ class pool {
   /// `[batch, rows, width]` -> `[batch, outputs]`. Samples without valid rows become zeros.
   void forward(context<T>& c, tensor3<T const> x, matrix<T> y) {
     if (kind_ == pooling::max) argmax_ = c.template keep<std::int32_t>(y.rows * width_);
-    each_sample(c, y.rows, [&](index_t b) {
+    for_each_sample(c, y.rows, [&](index_t b) {
       T const* const x_rows = &x(b, 0, 0);
       T* const y_row = y.row(b);
       if (kind_ == pooling::cls || kind_ == pooling::flatten)
@@ -39,7 +39,7 @@ class pool {
   }
   /// Writes dx except padding; `flatten` has no padding.
   void backward(context<T>& c, matrix<T const> dy, tensor3<T> dx) const {
-    each_sample(c, dy.rows, [&](index_t b) {
+    for_each_sample(c, dy.rows, [&](index_t b) {
       T const* const dy_row = dy.row(b);
       T* const dx_rows = &dx(b, 0, 0);
       index_t const valid = c.valid_rows(b, rows_);
@@ -57,7 +57,7 @@ class pool {
 
  private:
   template <class F>
-  static void each_sample(context<T>& c, index_t samples, F const& f) {
+  static void for_each_sample(context<T>& c, index_t samples, F const& f) {
     c.compute([&] {
       c.threads.parallel_for(static_cast<unsigned>(samples),
                              [&](unsigned b) { f(static_cast<index_t>(b)); });

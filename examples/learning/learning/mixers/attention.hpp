@@ -10,8 +10,8 @@
 
 namespace learning::mixers {
 
-/// `y = W_O softmax(Q K^T / sqrt(D)) V` with D channels per head. One product of x and a weight
-/// `[3 inner, width]` computes Q, K and V (Attention Is All You Need).
+/// `y = W_O softmax(Q K^T / sqrt(D)) V` with D channels per head. A single projection with weight
+/// `[3 * inner, width]` computes Q, K and V (Attention Is All You Need).
 template <class Mask = ss::mask::full, class T = float>
 class attention {
  public:
@@ -20,8 +20,8 @@ class attention {
   struct config {
     Mask mask{};
     index_t heads = 1;
-    index_t inner = 0;   ///< channels of all heads together; 0: the width
-    double dropout = 0;  ///< rate of attention weights
+    index_t inner = 0;   ///< total channels of all heads; 0: the width
+    double dropout = 0;  ///< dropout probability of attention weights
     bias inputs = bias::none, out = bias::none;
   };
 
@@ -40,13 +40,13 @@ class attention {
     input_ = x;
     projected_ = c.keep({e.batch, e.length, 3 * inner_}), mixed_ = c.keep(e);
     in_.forward(c, flat(x), flat(projected_));
-    extents4 const head = heads(mixed_).extents(), state = op_.saved_extents(head, head);
+    extents4 const head = split_heads(mixed_).extents(), state = op_.saved_extents(head, head);
     state_ = {c.keep(state.size()), state};
     auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.exec(), head, head));
     c.compute([&] {
       ss::saved_attention<T> const saved = saved_if_training<ss::saved_attention<T>>(c, state_);
-      op_.forward(c.exec(), inputs(), heads(mixed_), saved, scratch,
-                  {ss::lengths(c.lengths, c.lengths), drop(c)});
+      op_.forward(c.exec(), inputs(), split_heads(mixed_), saved, scratch,
+                  {ss::lengths(c.lengths, c.lengths), dropout_options(c)});
     });
     out_.forward(c, flat<T const>(mixed_), flat(y));
   }
@@ -54,28 +54,28 @@ class attention {
     memory::scope const scope(c.stack);
     tensor3<T> const dmixed = c.scratch(mixed_.extents()), din = c.scratch(projected_.extents());
     out_.backward(c, flat<T const>(mixed_), flat(dy), flat(dmixed));
-    extents4 const head = heads(mixed_).extents();
+    extents4 const head = split_heads(mixed_).extents();
     auto const scratch = workspace(c, op_.template workspace_bytes<T>(c.exec(), head, head));
     c.compute([&] {
-      ss::attention_gradients<T> const grads{part(din, 0), part(din, 1), part(din, 2), {}};
-      op_.backward(c.exec(), heads(dmixed), inputs(), heads(mixed_),
+      ss::attention_gradients<T> const grads{qkv(din, 0), qkv(din, 1), qkv(din, 2), {}};
+      op_.backward(c.exec(), split_heads(dmixed), inputs(), split_heads(mixed_),
                    ss::const_saved_attention<T>(state_), grads, scratch,
-                   {ss::lengths(c.lengths, c.lengths), drop(c)});
+                   {ss::lengths(c.lengths, c.lengths), dropout_options(c)});
     });
     in_.backward(c, flat(input_), flat<T const>(din), flat(dx));
   }
 
  private:
-  tensor4<T> heads(tensor3<T> x) const { return ss::split_heads(x, heads_); }
-  // Returns Q, K or V, which are consecutive channels.
-  tensor4<T> part(tensor3<T> qkv, index_t number) const {
-    extents3 const e = qkv.extents();
-    return heads({qkv.data() + number * inner_, {e.batch, e.length, inner_}, qkv.strides()});
+  tensor4<T> split_heads(tensor3<T> x) const { return ss::split_heads(x, heads_); }
+  // Returns Q (index 0), K or V, which are consecutive channels, split into heads.
+  tensor4<T> qkv(tensor3<T> x, index_t index) const {
+    extents3 const e = x.extents();
+    return split_heads({x.data() + index * inner_, {e.batch, e.length, inner_}, x.strides()});
   }
   ss::attention_inputs<T> inputs() const {
-    return {part(projected_, 0), part(projected_, 1), part(projected_, 2), {}};
+    return {qkv(projected_, 0), qkv(projected_, 1), qkv(projected_, 2), {}};
   }
-  ss::dropout drop(context<T> const& c) const {
+  ss::dropout dropout_options(context<T> const& c) const {
     if (!c.training) return {};
     return {rate_, random_stream(c.seed, stream_).bits(c.step)};
   }

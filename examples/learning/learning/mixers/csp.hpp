@@ -34,8 +34,8 @@ class csp_core : public saving_core<csp_core<Shift, Alignment, T>, ss::csp<Shift
       : csp_core::saving_core(ss::csp<Shift, Alignment>(
             options.groups, shift_of_layer(options.shift, scope.layer, scope.layers),
             order_of_layer(options.alignment, scope.layer, scope.layers))) {}
-  extents3 saved(extents3 e) const { return this->op_.saved_extents(e); }
-  ss::index_width width(extents3 e) const { return this->op_.saved_width(e); }
+  extents3 saved_extents(extents3 e) const { return this->op_.saved_extents(e); }
+  ss::index_width index_width(extents3 e) const { return this->op_.saved_width(e); }
 };
 
 /// CSP, eq. 3 to 5.

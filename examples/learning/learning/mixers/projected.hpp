@@ -33,7 +33,7 @@ class projected {
       : inner_(options.inner > 0 ? options.inner : scope.width),
         values_(scope.child("value"), scope.width, inner_, options.values),
         out_(scope.child("out"), inner_, scope.width, options.out),
-        core_(inside(scope, inner_), options.core) {}
+        core_(with_width(scope, inner_), options.core) {}
 
   void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
     memory::scope const scope(c.stack);
@@ -53,7 +53,7 @@ class projected {
   }
 
  private:
-  static parameter_scope<T> inside(parameter_scope<T> scope, index_t inner) {
+  static parameter_scope<T> with_width(parameter_scope<T> scope, index_t inner) {
     scope.width = inner;
     return scope;
   }
@@ -92,8 +92,8 @@ ss::workspace workspace(context<T>& c, std::size_t bytes) {
   return {c.template scratch<std::byte>(static_cast<index_t>(bytes)), bytes};
 }
 
-/// Base of cores whose operator saves indices. `Core` defines their extents with `saved(extents)`
-/// and their type with `width(extents)`.
+/// Base of cores whose operator saves indices. `Core` defines their extents with
+/// `saved_extents(extents)` and their type with `index_width(extents)`.
 template <class Core, class Op, class Saved, class T>
 class saving_core {
  public:
@@ -103,7 +103,7 @@ class saving_core {
   void forward(context<T>& c, tensor3<T const> v, tensor3<T> y) {
     extents3 const e = v.extents();
     auto const& core = static_cast<Core const&>(*this);
-    state_ = keep_indices(c, core.saved(e), core.width(e));
+    state_ = keep_indices(c, core.saved_extents(e), core.index_width(e));
     auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), v));
     c.compute([&] {
       op_.forward(c.exec(), v, y, saved_if_training<Saved>(c, state_), scratch, c.lengths);
@@ -114,8 +114,8 @@ class saving_core {
     c.compute([&] { op_.backward(c.exec(), dy, state_, dv, scratch, c.lengths); });
   }
 
-  extents3 saved(extents3 e) const { return e; }
-  ss::index_width width(extents3 e) const { return width_of_rows(e.length); }
+  extents3 saved_extents(extents3 e) const { return e; }
+  ss::index_width index_width(extents3 e) const { return width_of_rows(e.length); }
 
  protected:
   Op op_;

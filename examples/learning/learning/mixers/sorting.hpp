@@ -44,7 +44,7 @@ class max_exchange_core
   struct config {};
   max_exchange_core(parameter_scope<T> const&, config const&)
       : max_exchange_core::saving_core(ss::max_exchange{}) {}
-  extents3 saved(extents3 e) const { return {e.batch, 1, e.channels}; }
+  extents3 saved_extents(extents3 e) const { return {e.batch, 1, e.channels}; }
 };
 
 template <class T>

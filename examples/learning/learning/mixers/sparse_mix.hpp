@@ -28,7 +28,7 @@ class sparse_mix {
 
   sparse_mix(parameter_scope<T> const& scope, config const& options)
       : factors_(options.factors > 0 ? options.factors : ss::ceil_log2(scope.length)),
-        links_(op_links(options, factors_)),
+        links_(links_of(options, factors_)),
         hidden_(options.hidden),
         function_(scope.rules.hidden),
         op_(options.topology, options.saved),
@@ -49,7 +49,7 @@ class sparse_mix {
     first_.forward(c, flat(c.embedding), slope_);
     activate(c, function_, slope_, value_);
     for (index_t m = 0; m < factors_; ++m)
-      second_[static_cast<std::size_t>(m)].forward(c, hidden_of(value_, m), flat(w_[m]));
+      second_[static_cast<std::size_t>(m)].forward(c, hidden_columns(value_, m), flat(w_[m]));
     stack_extents const states_shape = op_.saved_extents(e, weights_shape);
     states_ = {c.keep(states_shape.size()), states_shape};
     auto const scratch = workspace(c, op_.workspace_bytes(c.exec(), v_, w_));
@@ -74,8 +74,8 @@ class sparse_mix {
     }
     matrix<T> const dvalue = c.row_numbers_view(value_, value_.columns);
     for (index_t m = 0; m < factors_; ++m)
-      second_[static_cast<std::size_t>(m)].backward(c, hidden_of(value_, m), flat<T const>(dw[m]),
-                                                    hidden_of(dvalue, m));
+      second_[static_cast<std::size_t>(m)].backward(
+          c, hidden_columns(value_, m), flat<T const>(dw[m]), hidden_columns(dvalue, m));
     multiply_elements<T>(c, dvalue, slope_, dvalue);
     first_.backward(c, flat(c.embedding), dvalue, flat(c.embedding_gradient),
                     ss::grad_mode::accumulate);
@@ -83,11 +83,11 @@ class sparse_mix {
   }
 
  private:
-  static index_t op_links(config const& options, index_t factors) {
+  static index_t links_of(config const& options, index_t factors) {
     return options.topology.links(factors);
   }
   // Returns the columns of factor m in the hidden layer of all factors.
-  matrix<T> hidden_of(matrix<T> hidden, index_t m) const {
+  matrix<T> hidden_columns(matrix<T> hidden, index_t m) const {
     if (hidden.data != nullptr) hidden.data += m * hidden_;
     hidden.columns = hidden_;
     return hidden;

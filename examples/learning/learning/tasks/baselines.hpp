@@ -24,11 +24,11 @@ struct baseline_classifier {
 namespace detail {
 
 // The direct elements of the outermost list.
-struct outermost {
+struct outermost_list {
   std::int32_t op = 0;
   std::vector<int> digits, operators;  // sorted; the operators of its sublists
 
-  explicit outermost(sample const& s) : op(s.tokens[0]) {
+  explicit outermost_list(sample const& s) : op(s.tokens[0]) {
     using namespace listops_symbols;
     int depth = 0;
     for (index_t i = 0; i < s.length; ++i) {
@@ -67,12 +67,12 @@ inline std::uint64_t first_token(sample const& s) {
   return static_cast<std::uint64_t>(s.tokens[0]);
 }
 inline std::uint64_t extreme_digit(sample const& s) {
-  outermost const list(s);
+  outermost_list const list(s);
   bool const extreme = list.op == listops_symbols::max || list.op == listops_symbols::min;
   return (first_token(s) * 16 + (extreme ? list.digit_code() : 0)) * 16 + list.operators.size();
 }
 inline std::uint64_t next_operators(sample const& s) {
-  outermost const list(s);
+  outermost_list const list(s);
   std::uint64_t code = first_token(s) * 2048 + list.digit_code();
   for (int const op : list.operators) code = code * 5 + static_cast<std::uint64_t>(op);
   return code;
@@ -86,30 +86,30 @@ inline constexpr baseline_classifier baseline_classifiers[] = {
     {"first operator, its extreme digit, number of sublists", detail::extreme_digit},
     {"first operator, its digits, the next operators", detail::next_operators}};
 
-/// Accuracy of a baseline on `tests` test samples after `learned` training samples.
+/// Returns the accuracy of a baseline classifier.
 inline double baseline_accuracy(task const& source, baseline_classifier const& baseline,
-                                index_t learned, index_t tests) {
-  using counts = std::array<int, 10>;
-  std::unordered_map<std::uint64_t, counts> by_features, by_first;
+                                index_t training_samples, index_t test_samples) {
+  using label_counts = std::array<int, 10>;
+  std::unordered_map<std::uint64_t, label_counts> by_features, by_first;
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(source.shape().length));
   sample s;
   s.tokens = tokens.data();
-  for (index_t i = 0; i < learned; ++i) {
+  for (index_t i = 0; i < training_samples; ++i) {
     source.write(split::training, i, s);
     auto const label = static_cast<std::size_t>(s.label);
     ++by_features[baseline.features(s)][label];
     ++by_first[detail::first_token(s)][label];
   }
   index_t correct = 0;
-  for (index_t i = 0; i < tests; ++i) {
+  for (index_t i = 0; i < test_samples; ++i) {
     source.write(split::test, i, s);
     auto const found = by_features.find(baseline.features(s));
-    counts const& counted =
+    label_counts const& counts =
         found != by_features.end() ? found->second : by_first[detail::first_token(s)];
-    auto const predicted = std::max_element(counted.begin(), counted.end()) - counted.begin();
+    auto const predicted = std::max_element(counts.begin(), counts.end()) - counts.begin();
     correct += predicted == s.label ? 1 : 0;
   }
-  return static_cast<double>(correct) / static_cast<double>(tests);
+  return static_cast<double>(correct) / static_cast<double>(test_samples);
 }
 
 }  // namespace learning

@@ -35,23 +35,23 @@ namespace detail {
 
 // Adds the flags of a generated task's samples.
 template <class Size>
-void add_samples(CLI::App& app, Size& size) {
-  add_whole(app, "data-seed", size.seed, 0, UINT64_MAX);
-  add_whole(app, "training-samples", size.training_samples, 1, max_samples);
-  add_whole(app, "test-samples", size.test_samples, 1, max_samples);
+void add_sample_flags(CLI::App& app, Size& size) {
+  add_integer(app, "data-seed", size.seed, 0, UINT64_MAX);
+  add_integer(app, "training-samples", size.training_samples, 1, max_samples);
+  add_integer(app, "test-samples", size.test_samples, 1, max_samples);
 }
 template <class Task>
 task_maker add_synthetic(CLI::App& app, synthetic_size const& defaults = {}) {
   auto const size = std::make_shared<synthetic_size>(defaults);
-  add_whole(app, "length", size->length, 2);
-  add_samples(app, *size);
+  add_integer(app, "length", size->length, 2);
+  add_sample_flags(app, *size);
   return [size] { return std::make_unique<Task>(*size); };
 }
 inline task_maker add_listops(CLI::App& app) {
   auto const size = std::make_shared<listops::size_config>();
-  auto const* const shortest = add_whole(app, "shortest", size->shortest, 1);
-  add_whole(app, "length", size->longest, 1);
-  add_samples(app, *size);
+  auto const* const shortest = add_integer(app, "shortest", size->shortest, 1);
+  add_integer(app, "length", size->longest, 1);
+  add_sample_flags(app, *size);
   return [size, shortest] {
     // The published minimum is about a quarter of the maximum.
     if (!*shortest && size->longest < 1999) size->shortest = (size->longest + 3) / 4;
@@ -63,7 +63,7 @@ template <class Task>
 task_maker add_files(CLI::App& app, std::string const& name, index_t length = 0) {
   auto const options = std::make_shared<std::pair<std::string, index_t>>("", length);
   app.add_option("--data", options->first, "the folder of its files");
-  if (length > 0) add_whole(app, "length", options->second, 1);
+  if (length > 0) add_integer(app, "length", options->second, 1);
   return [name, options] {
     auto const& [data, longest] = *options;
     if (data.empty()) throw usage_error("task " + name + " needs the folder of its files: --data");
@@ -88,7 +88,7 @@ inline task_maker add_task(CLI::App& app, std::string const& name) {
   if (name == "aan") return add_files<aan>(app, name, 4000);
   if (name == "cifar10") return add_files<cifar10>(app, name);
   throw usage_error("there is no task '" + name + "'; there are " +
-                    nearest_first(name, task_descriptions()));
+                    list_nearest(name, task_descriptions()));
 }
 
 }  // namespace learning

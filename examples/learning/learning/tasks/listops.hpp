@@ -67,16 +67,16 @@ class listops final : public task {
   index_t size(split subset) const override {
     return subset == split::test ? size_.test_samples : size_.training_samples;
   }
-  void write(split subset, index_t number, sample& result) const override {
-    attempts(subset, number, result);
+  void write(split subset, index_t index, sample& result) const override {
+    write_counting_attempts(subset, index, result);
   }
 
-  /// Like `write`; returns the number of rejected trees.
-  index_t attempts(split subset, index_t number, sample& result) const {
-    index_t const sample_number = number + (subset == split::test ? first_test_sample : 0);
+  /// Writes a sample and returns the number of rejected trees.
+  index_t write_counting_attempts(split subset, index_t index, sample& result) const {
+    index_t const sample_index = index + (subset == split::test ? first_test_sample : 0);
     for (index_t a = 0; a < max_attempts; ++a) {
-      writer w{
-          random_stream(size_.seed, static_cast<std::uint64_t>(sample_number * max_attempts + a)),
+      tree_writer w{
+          random_stream(size_.seed, static_cast<std::uint64_t>(sample_index * max_attempts + a)),
           result.tokens, size_.longest};
       int const value = w.tree(1);
       if (w.length < size_.shortest || w.length > size_.longest) continue;
@@ -92,29 +92,29 @@ class listops final : public task {
   static constexpr int max_depth = 10, max_arguments = 10;
 
   // Draws one tree. Counts tokens past the maximum length, but does not write them.
-  struct writer {
+  struct tree_writer {
     random_stream random;
     std::int32_t* tokens;
     index_t longest, length = 0;
-    std::uint64_t drawn = 0;
+    std::uint64_t draw_count = 0;  // random values drawn so far
 
-    index_t below(index_t n) { return random.below(drawn++, n); }
+    index_t uniform_below(index_t n) { return random.below(draw_count++, n); }
     index_t put(std::int32_t token) {
       if (length < longest) tokens[length] = token;
       return length++;
     }
     int tree(int depth) {
       using namespace listops_symbols;
-      if (depth >= max_depth || below(4) != 0) {
-        auto const digit = static_cast<int>(below(10));
+      if (depth >= max_depth || uniform_below(4) != 0) {
+        auto const digit = static_cast<int>(uniform_below(10));
         put(digits + digit);
         return digit;
       }
       index_t const position = put(padding);
-      int const count = 2 + static_cast<int>(below(max_arguments - 1));
+      int const count = 2 + static_cast<int>(uniform_below(max_arguments - 1));
       int arguments[max_arguments];
       for (int i = 0; i < count; ++i) arguments[i] = tree(depth + 1);
-      auto const op = static_cast<std::int32_t>(min + below(operators));
+      auto const op = static_cast<std::int32_t>(min + uniform_below(operators));
       if (position < longest) tokens[position] = op;
       put(close);
       return listops_value(op, arguments, count);

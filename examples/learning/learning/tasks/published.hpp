@@ -20,9 +20,9 @@ class listops_tsv final : public loaded_task {
 
  private:
   void load(std::filesystem::path const& path, split subset, index_t longest) {
-    std::string const text = whole_file(path, "ListOps of the Long Range Arena's lra_release");
-    each_line(text, [&](auto const& fields, index_t line) {
-      auto const fail = [&](std::string const& rule) { refuse_line(path, line, rule); };
+    std::string const text = load_file(path, "ListOps of the Long Range Arena's lra_release");
+    for_each_line(text, [&](auto const& fields, index_t line) {
+      auto const fail = [&](std::string const& rule) { throw_line_error(path, line, rule); };
       bool const has_value =
           fields.back().size() == 1 && fields.back()[0] >= '0' && fields.back()[0] <= '9';
       if (line == 1) {
@@ -31,7 +31,7 @@ class listops_tsv final : public loaded_task {
       }
       if (fields.size() != 2) fail("must be a list, a tab and its value");
       if (!has_value) fail("the value must be a digit");
-      samples_of(subset).sample_of(
+      samples_of(subset).add_sample(
           fields[1][0] - '0', longest, [&](std::vector<std::int32_t>& tokens) {
             std::size_t const before = tokens.size();
             for (std::string_view rest = fields[0]; !rest.empty();) {
@@ -47,7 +47,7 @@ class listops_tsv final : public loaded_task {
             if (tokens.size() == before) fail("the list must not be empty");
           });
     });
-    refuse_if_empty(subset, path);
+    require_samples(subset, path);
   }
 };
 
@@ -76,8 +76,8 @@ class imdb final : public loaded_task {
       if (files.empty()) throw task_error(reviews.string() + " has no reviews (*.txt)");
       std::sort(files.begin(), files.end());  // the order of a directory is unspecified
       for (auto const& file : files)
-        samples_of(subset).sample_of(label, longest, [&](std::vector<std::int32_t>& tokens) {
-          add_bytes(whole_file(file, "aclImdb"), tokens);
+        samples_of(subset).add_sample(label, longest, [&](std::vector<std::int32_t>& tokens) {
+          add_bytes(load_file(file, "aclImdb"), tokens);
         });
     }
   }
@@ -99,21 +99,21 @@ class aan final : public loaded_task {
 
  private:
   void load(std::filesystem::path const& path, split subset, index_t text_bytes) {
-    std::string const text = whole_file(path, "Retrieval of the Long Range Arena's lra_release");
-    each_line(text, [&](auto const& fields, index_t line) {
+    std::string const text = load_file(path, "Retrieval of the Long Range Arena's lra_release");
+    for_each_line(text, [&](auto const& fields, index_t line) {
       if (fields.size() != 5)
-        refuse_line(path, line, "must be a label, two names and two texts between tabs");
+        throw_line_error(path, line, "must be a label, two names and two texts between tabs");
       std::string_view const label = fields[0];
       if (label != "0" && label != "0.0" && label != "1" && label != "1.0")
-        refuse_line(path, line, "the label must be 0 or 1");
-      samples_of(subset).sample_of(
+        throw_line_error(path, line, "the label must be 0 or 1");
+      samples_of(subset).add_sample(
           label[0] - '0', 2 * text_bytes + 1, [&](std::vector<std::int32_t>& tokens) {
             add_bytes(fields[3].substr(0, static_cast<std::size_t>(text_bytes)), tokens);
             tokens.push_back(separator);
             add_bytes(fields[4].substr(0, static_cast<std::size_t>(text_bytes)), tokens);
           });
     });
-    refuse_if_empty(subset, path);
+    require_samples(subset, path);
   }
 };
 
@@ -126,8 +126,8 @@ class cifar10 final : public loaded_task {
   static constexpr std::size_t pixels = 1024, record = 1 + 3 * pixels;
 
   explicit cifar10(std::filesystem::path const& folder) : loaded_task({pixels, 0, 256, 10, 0}) {
-    for (char const number : {'1', '2', '3', '4', '5'})
-      load(folder / (std::string("data_batch_") + number + ".bin"), split::training);
+    for (char const digit : {'1', '2', '3', '4', '5'})
+      load(folder / (std::string("data_batch_") + digit + ".bin"), split::training);
     load(folder / "test_batch.bin", split::test);
   }
 
@@ -138,7 +138,7 @@ class cifar10 final : public loaded_task {
 
  private:
   void load(std::filesystem::path const& path, split subset) {
-    std::string const bytes = whole_file(path, "CIFAR-10's binary version, cifar-10-batches-bin");
+    std::string const bytes = load_file(path, "CIFAR-10's binary version, cifar-10-batches-bin");
     if (bytes.empty() || bytes.size() % record != 0)
       throw task_error(path.string() + " has " + std::to_string(bytes.size()) +
                        " bytes, must have whole records of 3073");
@@ -149,7 +149,7 @@ class cifar10 final : public loaded_task {
       if (byte(0) > 9)
         throw task_error(path.string() + ", record " + std::to_string(offset / record) +
                          ": the label must be 0 to 9");
-      samples_of(subset).sample_of(byte(0), pixels, [&](std::vector<std::int32_t>& tokens) {
+      samples_of(subset).add_sample(byte(0), pixels, [&](std::vector<std::int32_t>& tokens) {
         for (std::size_t i = 1; i <= pixels; ++i)
           tokens.push_back(gray(byte(i), byte(pixels + i), byte(2 * pixels + i)));
       });

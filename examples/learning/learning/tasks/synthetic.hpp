@@ -19,9 +19,9 @@ struct synthetic_size {
 
   /// Returns the random stream of a sample. Streams of test samples follow those of all training
   /// samples.
-  random_stream stream(split subset, index_t number) const {
+  random_stream stream(split subset, index_t index) const {
     index_t const first = subset == split::test ? first_test_sample : 0;
-    return {seed, static_cast<std::uint64_t>(first + number)};
+    return {seed, static_cast<std::uint64_t>(first + index)};
   }
   index_t samples(split subset) const {
     return subset == split::test ? test_samples : training_samples;
@@ -50,12 +50,12 @@ class adding final : public task {
 
   sample_shape shape() const override { return {size_.length, 2, 0, 1, 0.04F}; }
   index_t size(split subset) const override { return size_.samples(subset); }
-  void write(split subset, index_t number, sample& result) const override {
-    random_stream const random = size_.stream(subset, number);
+  void write(split subset, index_t index, sample& result) const override {
+    random_stream const random = size_.stream(subset, index);
     two_positions const marked(random, size_.length);
     for (index_t i = 0; i < size_.length; ++i) {
-      result.numbers[2 * i] = static_cast<float>(value(random, i));
-      result.numbers[2 * i + 1] = i == marked.first || i == marked.second ? 1.0F : 0.0F;
+      result.features[2 * i] = static_cast<float>(value(random, i));
+      result.features[2 * i + 1] = i == marked.first || i == marked.second ? 1.0F : 0.0F;
     }
     result.length = size_.length;
     result.target =
@@ -80,8 +80,8 @@ class temporal_order final : public task {
 
   sample_shape shape() const override { return {size_.length, 0, 6, 4, 0}; }
   index_t size(split subset) const override { return size_.samples(subset); }
-  void write(split subset, index_t number, sample& result) const override {
-    random_stream const random = size_.stream(subset, number);
+  void write(split subset, index_t index, sample& result) const override {
+    random_stream const random = size_.stream(subset, index);
     for (index_t i = 0; i < size_.length; ++i)
       result.tokens[i] =
           static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(4 + i), 4));
@@ -105,8 +105,8 @@ class noise final : public task {
 
   sample_shape shape() const override { return {size_.length, 0, 256, 2, 0}; }
   index_t size(split subset) const override { return size_.samples(subset); }
-  void write(split subset, index_t number, sample& result) const override {
-    random_stream const random = size_.stream(subset, number);
+  void write(split subset, index_t index, sample& result) const override {
+    random_stream const random = size_.stream(subset, index);
     for (index_t i = 0; i < size_.length; ++i)
       result.tokens[i] =
           static_cast<std::int32_t>(1 + random.below(static_cast<std::uint64_t>(i) + 1, 255));

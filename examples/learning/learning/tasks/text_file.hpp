@@ -16,7 +16,7 @@
 namespace learning {
 
 /// Reads a file. The error message names its `collection`.
-inline std::string whole_file(std::filesystem::path const& path, std::string const& collection) {
+inline std::string load_file(std::filesystem::path const& path, std::string const& collection) {
   try {
     return read_file(path.string());
   } catch (checkpoint_error const& e) {
@@ -25,17 +25,17 @@ inline std::string whole_file(std::filesystem::path const& path, std::string con
 }
 
 /// Throws a `task_error` that names the file and the line.
-[[noreturn]] inline void refuse_line(std::filesystem::path const& path, index_t number,
-                                     std::string const& requirement) {
-  throw task_error(path.string() + ", line " + std::to_string(number) + ": " + requirement);
+[[noreturn]] inline void throw_line_error(std::filesystem::path const& path, index_t line_number,
+                                          std::string const& requirement) {
+  throw task_error(path.string() + ", line " + std::to_string(line_number) + ": " + requirement);
 }
 
-/// Calls f(fields, number) for every line of a text, split at tabs. Ignores a carriage return at
-/// the end of a line, and an empty last line.
+/// Calls f(fields, line_number) for every line of a text, split at tabs. Ignores a carriage return
+/// at the end of a line, and an empty last line.
 template <class F>
-void each_line(std::string_view text, F const& f) {
+void for_each_line(std::string_view text, F const& f) {
   std::vector<std::string_view> fields;
-  for (index_t number = 1; !text.empty(); ++number) {
+  for (index_t line_number = 1; !text.empty(); ++line_number) {
     std::size_t const end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
@@ -47,7 +47,7 @@ void each_line(std::string_view text, F const& f) {
       line.remove_prefix(tab + 1);
     }
     fields.push_back(line);
-    f(fields, number);
+    f(fields, line_number);
   }
 }
 
@@ -56,7 +56,7 @@ class token_samples {
  public:
   /// Adds a sample. `add(tokens)` appends its tokens, which are truncated to `longest`.
   template <class Add>
-  void sample_of(std::int32_t label, index_t longest, Add const& add) {
+  void add_sample(std::int32_t label, index_t longest, Add const& add) {
     std::size_t const first = tokens_.size();
     add(tokens_);
     tokens_.resize(std::min(tokens_.size(), first + static_cast<std::size_t>(longest)));
@@ -64,9 +64,9 @@ class token_samples {
     labels_.push_back(label);
   }
   index_t size() const { return static_cast<index_t>(labels_.size()); }
-  /// Copies sample `number` to tokens `[length]`, padded with 0.
-  void write(index_t number, index_t length, sample& result) const {
-    auto const n = static_cast<std::size_t>(number);
+  /// Copies sample `index` to tokens `[length]`, padded with 0.
+  void write(index_t index, index_t length, sample& result) const {
+    auto const n = static_cast<std::size_t>(index);
     std::size_t const first = starts_[n], count = starts_[n + 1] - first;
     std::copy_n(tokens_.begin() + static_cast<std::ptrdiff_t>(first), count, result.tokens);
     std::fill(result.tokens + count, result.tokens + length, 0);
@@ -83,8 +83,8 @@ class loaded_task : public task {
  public:
   sample_shape shape() const override { return shape_; }
   index_t size(split subset) const override { return samples_of(subset).size(); }
-  void write(split subset, index_t number, sample& result) const override {
-    samples_of(subset).write(number, shape_.length, result);
+  void write(split subset, index_t index, sample& result) const override {
+    samples_of(subset).write(index, shape_.length, result);
   }
 
  protected:
@@ -95,7 +95,7 @@ class loaded_task : public task {
   }
 
   // Throws if the file `path` contained no samples.
-  void refuse_if_empty(split subset, std::filesystem::path const& path) const {
+  void require_samples(split subset, std::filesystem::path const& path) const {
     if (samples_of(subset).size() == 0) throw task_error(path.string() + " has no samples");
   }
   // Appends bytes as tokens, byte + 1, as in the Long Range Arena's text tasks.

@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../csp.cpp"  // for the GPU: see backend.hpp
+// CUDA build of ../csp.cpp; see backend.hpp.
+#include "../csp.cpp"

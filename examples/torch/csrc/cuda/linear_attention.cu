@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../linear_attention.cpp"  // for the GPU: see backend.hpp
+// CUDA build of ../linear_attention.cpp; see backend.hpp.
+#include "../linear_attention.cpp"

@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../max_exchange.cpp"  // for the GPU: see backend.hpp
+// CUDA build of ../max_exchange.cpp; see backend.hpp.
+#include "../max_exchange.cpp"

@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../multi_permutation.cpp"  // for the GPU: see backend.hpp
+// CUDA build of ../multi_permutation.cpp; see backend.hpp.
+#include "../multi_permutation.cpp"

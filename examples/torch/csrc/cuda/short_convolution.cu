@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../short_convolution.cpp"  // for the GPU: see backend.hpp
+// CUDA build of ../short_convolution.cpp; see backend.hpp.
+#include "../short_convolution.cpp"

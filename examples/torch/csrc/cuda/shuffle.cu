@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../shuffle.cpp"  // for the GPU: see backend.hpp
+// CUDA build of ../shuffle.cpp; see backend.hpp.
+#include "../shuffle.cpp"

@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../slicing_sort.cpp"  // for the GPU: see backend.hpp
+// CUDA build of ../slicing_sort.cpp; see backend.hpp.
+#include "../slicing_sort.cpp"

@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../softmax_attention.cpp"  // for the GPU: see backend.hpp
+// CUDA build of ../softmax_attention.cpp; see backend.hpp.
+#include "../softmax_attention.cpp"

@@ -1,2 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../sparse_mix.cpp"  // for the GPU: see backend.hpp
+// CUDA build of ../sparse_mix.cpp; see backend.hpp.
+#include "../sparse_mix.cpp"

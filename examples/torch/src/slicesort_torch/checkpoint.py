@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 from .nn.catalog import encoder_of
 from .nn.encoder import Encoder
-from .nn.settings import Settings, read_as
+from .nn.settings import Settings, parse_setting
 
 MOMENTS = ("adam.m.", "adam.v.")
 
@@ -27,8 +27,8 @@ def load(path: str | os.PathLike) -> Encoder:
         count = len(parameters_in(file))
         for name in ("layers", "factors"):  # each of them has at least one tensor
             if getattr(settings, name) > count:
-                number = getattr(settings, name)
-                raise ValueError(f"{name} is {number}, and there are {count} tensors")
+                size = getattr(settings, name)
+                raise ValueError(f"{name} is {size}, and there are {count} tensors")
         with torch.device("meta"):  # allocates nothing: sizes are not checked yet
             require_same(encoder_of(settings), file)
         model = encoder_of(settings)
@@ -69,7 +69,7 @@ def settings_in(file: Any) -> Settings:
     settings = Settings.parse(text)
     steps = dict(word.split("=", 1) for word in text.split()).get("steps", "1000")
     step = metadata.get("step", "0")
-    if not re.fullmatch("[0-9]{1,18}", step) or int(step) > read_as("steps", steps, float):
+    if not re.fullmatch("[0-9]{1,18}", step) or int(step) > parse_setting("steps", steps, float):
         raise ValueError(f"step is {step!r}, must be a whole number in 0..{steps} (steps)")
     return settings
 

@@ -2,7 +2,7 @@
 """The block around a mixer: norms, residuals and an MLP."""
 from torch import Tensor, nn
 
-from .conventions import Conventions, one_of
+from .conventions import Conventions, require_one_of
 from .mlp import MLP
 
 KINDS = ("pre_norm", "post_norm", "bare")
@@ -18,7 +18,7 @@ class Block(nn.Module):
     * `bare`: x = drop(mix(x)) (Paramixer, whose mixer contains residuals and MLPs).
 
     mixer: a module of this package, or a custom one with `forward(x, lengths, start)`.
-    hidden: hidden width of the MLP; None: twice the width.
+    hidden: hidden width of the MLP; defaults to twice the width.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Block(nn.Module):
         rules: Conventions = Conventions(),
     ) -> None:
         super().__init__()
-        self.kind = one_of("kind", kind, KINDS)
+        self.kind = require_one_of("kind", kind, KINDS)
         self.mixer = mixer
         self.drop = nn.Dropout(rules.dropout)
         if kind != "bare":
@@ -40,7 +40,7 @@ class Block(nn.Module):
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
     ) -> Tensor:
-        """`lengths`, int64 [batch], are the valid rows; other rows of the output are undefined.
+        """`lengths`, int64 [batch], counts the valid rows; other rows of the output are undefined.
         `start` is the embedding, for mixers that read it; None: x."""
         start = x if start is None else start
         if self.kind == "bare":

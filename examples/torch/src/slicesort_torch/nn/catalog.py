@@ -26,11 +26,11 @@ def projections(settings: Settings, scope: ParameterScope) -> dict:
     }
 
 
-def sorting(order: Callable[[Settings, ParameterScope], str]) -> Maker:
+def sorting_maker(order: Callable[[Settings, ParameterScope], str]) -> Maker:
     return lambda settings, scope: SlicingSort(scope.width, order(settings, scope), **projections(settings, scope))
 
 
-def csp(shift: Callable[[Settings, ParameterScope], str], alignment: str) -> Maker:
+def csp_maker(shift: Callable[[Settings, ParameterScope], str], alignment: str) -> Maker:
     def make(settings: Settings, scope: ParameterScope) -> nn.Module:
         groups = f"group_size{{{settings.group}}}" if settings.group > 0 else "group_count{1}"
         return CSP(scope.width, groups, shift(settings, scope), alignment, **projections(settings, scope))
@@ -38,7 +38,7 @@ def csp(shift: Callable[[Settings, ParameterScope], str], alignment: str) -> Mak
     return make
 
 
-def sparse_mix(topology: Callable[[Settings], str]) -> Maker:
+def sparse_mix_maker(topology: Callable[[Settings], str]) -> Maker:
     def make(settings: Settings, scope: ParameterScope) -> nn.Module:
         hidden = settings.mixer_hidden or settings.hidden
         return SparseMix(
@@ -48,7 +48,7 @@ def sparse_mix(topology: Callable[[Settings], str]) -> Maker:
     return make
 
 
-def attention(mask: Callable[[Settings], str]) -> Maker:
+def attention_maker(mask: Callable[[Settings], str]) -> Maker:
     def make(settings: Settings, scope: ParameterScope) -> nn.Module:
         return SoftmaxAttention(
             scope.width,
@@ -64,7 +64,7 @@ def attention(mask: Callable[[Settings], str]) -> Maker:
     return make
 
 
-def window(settings: Settings) -> str:
+def window_mask(settings: Settings) -> str:
     size = settings.reach or 512
     return f"window{{{size // 2 - 1}, {size - size // 2}}}"
 
@@ -81,36 +81,36 @@ SHIFTS: dict[str, Callable[[Settings, ParameterScope], str]] = {
     "power-ceil": lambda settings, scope: f"power_ceil{{{scope.layer}, {scope.layers}}}",
 }
 MODELS: dict[str, Maker] = {
-    "sort-ascending": sorting(lambda settings, scope: "ascending"),
-    "sort-descending": sorting(lambda settings, scope: "descending"),
-    "sort-half-half": sorting(lambda settings, scope: f"half_half{{{settings.heads}}}"),
-    "sort-interleave": sorting(lambda settings, scope: f"interleave{{{scope.layer + 1}, {scope.layers}}}"),
-    "sort-haar": sorting(lambda settings, scope: f"haar_interleave{{{scope.layer}, {settings.heads}}}"),
+    "sort-ascending": sorting_maker(lambda settings, scope: "ascending"),
+    "sort-descending": sorting_maker(lambda settings, scope: "descending"),
+    "sort-half-half": sorting_maker(lambda settings, scope: f"half_half{{{settings.heads}}}"),
+    "sort-interleave": sorting_maker(lambda settings, scope: f"interleave{{{scope.layer + 1}, {scope.layers}}}"),
+    "sort-haar": sorting_maker(lambda settings, scope: f"haar_interleave{{{scope.layer}, {settings.heads}}}"),
     "multi-permutation-2": lambda settings, scope: MultiPermutation(scope.width, 2, **projections(settings, scope)),
     "multi-permutation-4": lambda settings, scope: MultiPermutation(scope.width, 4, **projections(settings, scope)),
     "max-exchange": lambda settings, scope: MaxExchange(scope.width, **projections(settings, scope)),
     "shuffle": lambda settings, scope: Shuffle(scope.width, "per_channel", **projections(settings, scope)),
     "shuffle-rows": lambda settings, scope: Shuffle(scope.width, "shared_by_channels", **projections(settings, scope)),
-    "csp": csp(SHIFTS["linear"], "reference{0}"),
-    "chord": sparse_mix(lambda settings: f"chord{{{settings.reach}}}" if settings.reach > 0 else "chord"),
-    "cdil": sparse_mix(lambda settings: f"cdil{{{(settings.reach - 1) // 2 if settings.reach > 0 else 1}}}"),
-    "softmax": attention(lambda settings: "full"),
-    "softmax-causal": attention(lambda settings: "causal{0}"),
-    "softmax-window": attention(window),
-    "softmax-block-local": attention(lambda settings: f"block_local{{{settings.reach or 50}}}"),
-    "softmax-strided": attention(lambda settings: f"strided{{{settings.reach or 50}, {settings.reach or 50}}}"),
-    "softmax-fixed": attention(lambda settings: f"fixed{{{settings.reach or 50}, {((settings.reach or 50) + 4) // 5}}}"),
-    "softmax-dilated-window": attention(
+    "csp": csp_maker(SHIFTS["linear"], "reference{0}"),
+    "chord": sparse_mix_maker(lambda settings: f"chord{{{settings.reach}}}" if settings.reach > 0 else "chord"),
+    "cdil": sparse_mix_maker(lambda settings: f"cdil{{{(settings.reach - 1) // 2 if settings.reach > 0 else 1}}}"),
+    "softmax": attention_maker(lambda settings: "full"),
+    "softmax-causal": attention_maker(lambda settings: "causal{0}"),
+    "softmax-window": attention_maker(window_mask),
+    "softmax-block-local": attention_maker(lambda settings: f"block_local{{{settings.reach or 50}}}"),
+    "softmax-strided": attention_maker(lambda settings: f"strided{{{settings.reach or 50}, {settings.reach or 50}}}"),
+    "softmax-fixed": attention_maker(lambda settings: f"fixed{{{settings.reach or 50}, {((settings.reach or 50) + 4) // 5}}}"),
+    "softmax-dilated-window": attention_maker(
         lambda settings: f"dilated_window{{{(settings.reach or 512) // 2}, {(settings.reach or 512) // 2}, 2}}"
     ),
-    "softmax-global-window": attention(lambda settings: f"global_{window(settings)}"),
-    "softmax-chunk-back": attention(lambda settings: f"chunk_back{{{settings.reach or 10}}}"),
-    "softmax-bigbird": attention(lambda settings: f"bigbird{{{settings.reach or 64}, 3, 1, 3, {settings.seed}}}"),
+    "softmax-global-window": attention_maker(lambda settings: f"global_{window_mask(settings)}"),
+    "softmax-chunk-back": attention_maker(lambda settings: f"chunk_back{{{settings.reach or 10}}}"),
+    "softmax-bigbird": attention_maker(lambda settings: f"bigbird{{{settings.reach or 64}, 3, 1, 3, {settings.seed}}}"),
     "none": lambda settings, scope: NoMixing(scope.width, settings.mixer_hidden or settings.hidden, scope.rules),
 }
 for _name, _shift in SHIFTS.items():
-    MODELS[f"csp-{_name}-reference"] = csp(_shift, "reference{0}")
-    MODELS[f"csp-{_name}-ascending"] = csp(_shift, "ascending")
+    MODELS[f"csp-{_name}-reference"] = csp_maker(_shift, "reference{0}")
+    MODELS[f"csp-{_name}-ascending"] = csp_maker(_shift, "ascending")
 
 
 def encoder_of(settings: Settings) -> Encoder:

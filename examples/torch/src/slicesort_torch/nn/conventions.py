@@ -7,21 +7,21 @@ from torch import nn
 
 from ..library import ops
 
-INITIAL = ("xavier", "torch", "normal")
+INITIALIZATIONS = ("xavier", "torch", "normal")
 ACTIVATIONS = ("relu", "gelu", "gelu-tanh")
 
 
-def one_of(name: str, value: str, words: tuple[str, ...]) -> str:
-    """Returns the value. Raises a ValueError if it is not one of the words."""
+def require_one_of(name: str, value: str, words: tuple[str, ...]) -> str:
+    """Returns the value. Raises a ValueError if it is not one of `words`."""
     if value not in words:
         raise ValueError(f"{name} is {value!r}, must be one of {', '.join(words)}")
     return value
 
 
-def policy(kind: str, text: str, extent: int = 0) -> int:
+def require_policy(kind: str, text: str, extent: int = 0) -> int:
     """Validates a policy with the operators' parser (`bindings::check_policy`). Raises a
-    ValueError. Returns the rows of a group (minus the number of groups) or the links of a
-    topology."""
+    ValueError. Returns the rows per group (negative: the number of groups), or the links of
+    a topology."""
     if not isinstance(text, str):
         raise ValueError(f"{kind} is a {type(text).__name__}, must be text")
     try:
@@ -30,14 +30,14 @@ def policy(kind: str, text: str, extent: int = 0) -> int:
         raise ValueError(str(error)) from None
 
 
-def whole(name: str, value: int, minimum: int = 1) -> int:
+def require_int(name: str, value: int, minimum: int = 1) -> int:
     """Returns the value. Raises a ValueError if it is not an integer of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
         raise ValueError(f"{name} is {value!r}, must be an integer of at least {minimum}")
     return value
 
 
-def rate(name: str, value: float) -> float:
+def require_rate(name: str, value: float) -> float:
     if not 0 <= value < 1:
         raise ValueError(f"{name} is {value!r}, must be at least 0 and below 1")
     return value
@@ -65,9 +65,9 @@ class Conventions:
     position_deviation: float = 0.02
 
     def __post_init__(self) -> None:
-        one_of("weights", self.weights, INITIAL)
-        one_of("activation", self.activation, ACTIVATIONS)
-        rate("dropout", self.dropout)
+        require_one_of("weights", self.weights, INITIALIZATIONS)
+        require_one_of("activation", self.activation, ACTIVATIONS)
+        require_rate("dropout", self.dropout)
         for name in ("norm_epsilon", "token_deviation", "position_deviation"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from .. import functional as F
-from .conventions import policy
+from .conventions import require_policy
 from .projected import Projected
 
 
@@ -27,9 +27,9 @@ class CSP(Projected):
         **projections,
     ) -> None:
         super().__init__(width, **projections)
-        policy("groups", groups)
-        policy("shift", shift, self.inner)
-        policy("alignment", alignment, self.inner)
+        require_policy("groups", groups)
+        require_policy("shift", shift, self.inner)
+        require_policy("alignment", alignment, self.inner)
         self.groups, self.shift, self.alignment = groups, shift, alignment
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from .block import Block
-from .conventions import Conventions, ParameterScope, one_of, whole
+from .conventions import Conventions, ParameterScope, require_int, require_one_of
 from .pool import POOLINGS, pool
 
 POSITIONS = ("none", "sinusoid", "learned")
@@ -15,8 +15,8 @@ POSITIONS = ("none", "sinusoid", "learned")
 
 @dataclass(frozen=True)
 class SampleShape:
-    """The shape of a task's samples: `length` rows, padding included, of `features` numbers each,
-    or of one token below `vocabulary` each if `features` is 0; and the number of outputs."""
+    """The shape of a task's samples and outputs. A sample has `length` rows, padding included. Each
+    row holds `features` values, or one token below `vocabulary` if `features` is 0."""
 
     length: int
     features: int = 0
@@ -28,8 +28,8 @@ def sinusoid(rows: int, width: int) -> Tensor:
     """sin(i / 10000^(2k / width)) in even channels 2k, the cosine in odd ones (Attention Is All You
     Need, section 3.5): [rows, width]."""
     channel = torch.arange(width)
-    pair = (channel - channel % 2).double() / width
-    angle = torch.arange(rows).double()[:, None] * 1e4**-pair
+    exponent = (channel - channel % 2).double() / width
+    angle = torch.arange(rows).double()[:, None] * 1e4**-exponent
     return torch.where(channel % 2 == 0, angle.sin(), angle.cos()).to(torch.get_default_dtype())
 
 
@@ -72,10 +72,10 @@ class Encoder(nn.Module):
             ("hidden", hidden, 1),
             ("head_hidden", head_hidden, 0),
         ):
-            whole(name, size, minimum)
+            require_int(name, size, minimum)
         self.shape, self.masks_padding = shape, masks_padding
-        self.pooling = one_of("pooling", pooling, POOLINGS)
-        self.positions_are = one_of("positions", positions, POSITIONS)
+        self.pooling = require_one_of("pooling", pooling, POOLINGS)
+        self.position_kind = require_one_of("positions", positions, POSITIONS)
         self.rows = shape.length + (pooling == "cls")
         if shape.features > 0:
             self.input = rules.linear(shape.features, width)
@@ -90,7 +90,7 @@ class Encoder(nn.Module):
             self.register_buffer("positions", sinusoid(self.rows, width), persistent=False)
         self.drop = nn.Dropout(rules.dropout)
         # Paramixer's code applies dropout to the embedding a second time.
-        self.again = nn.Dropout(rules.dropout if block == "bare" else 0.0)
+        self.second_drop = nn.Dropout(rules.dropout if block == "bare" else 0.0)
         scopes = [ParameterScope(n, layers, self.rows, width, rules) for n in range(layers)]
         self.layers = nn.ModuleList(Block(mixer(s), width, hidden, block, rules) for s in scopes)
         if block == "pre_norm":
@@ -101,11 +101,11 @@ class Encoder(nn.Module):
         self.head = rules.linear(head_hidden or pooled, shape.outputs)
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Maps tokens, [batch, length], or numbers, [batch, length, features], to
-        [batch, outputs]. `lengths`, int64 [batch], are the valid rows of each sample; None: all."""
+        """Maps tokens, [batch, length], or features, [batch, length, features], to
+        [batch, outputs]. `lengths`, int64 [batch], counts the valid rows of each sample; None: all."""
         start = self.embed(x)
-        lengths = self.rows_of(lengths)
-        y = self.again(start)
+        lengths = self.valid_rows(lengths)
+        y = self.second_drop(start)
         for layer in self.layers:
             y = layer(y, lengths, start)
         if hasattr(self, "norm"):
@@ -124,10 +124,10 @@ class Encoder(nn.Module):
         y = self.input(x) if self.shape.features > 0 else self.embedding(x)
         if self.pooling == "cls":
             y = torch.cat([self.cls.expand(len(y), 1, -1), y], dim=1)
-        return self.drop(y if self.positions_are == "none" else y + self.positions)
+        return self.drop(y if self.position_kind == "none" else y + self.positions)
 
-    def rows_of(self, lengths: Tensor | None) -> Tensor | None:
-        """Returns the valid rows of each sequence, class token included."""
+    def valid_rows(self, lengths: Tensor | None) -> Tensor | None:
+        """Returns the number of valid rows of each sequence, class token included."""
         if lengths is None or not self.masks_padding:
             return None
         return lengths + (self.pooling == "cls")

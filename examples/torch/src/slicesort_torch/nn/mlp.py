@@ -2,7 +2,7 @@
 """Two linear layers with an activation between them."""
 from torch import nn
 
-from .conventions import Conventions, whole
+from .conventions import Conventions, require_int
 
 
 class MLP(nn.Sequential):
@@ -14,7 +14,7 @@ class MLP(nn.Sequential):
         self, inputs: int, hidden: int, outputs: int, rules: Conventions = Conventions()
     ) -> None:
         for name, size in (("inputs", inputs), ("hidden", hidden), ("outputs", outputs)):
-            whole(name, size)
+            require_int(name, size)
         super().__init__(
             rules.linear(inputs, hidden),
             nn.Sequential(rules.nonlinearity(), nn.Dropout(rules.dropout)),

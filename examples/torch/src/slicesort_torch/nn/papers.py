@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of two papers."""
+"""The layers of Sliceformer and Paramixer."""
 from .block import Block
 from .conventions import Conventions
 from .slicing_sort import SlicingSort
@@ -10,8 +10,8 @@ class SliceformerBlock(Block):
     """A Transformer layer with slicing-sort instead of attention (Sliceformer, section 3):
     [batch, length, width] to the same shape.
 
-    hidden: hidden width of the MLP; None: twice the width.
-    Further arguments are those of `SlicingSort`.
+    hidden: hidden width of the MLP; defaults to twice the width.
+    Further arguments as in `SlicingSort`.
     """
 
     def __init__(
@@ -29,11 +29,11 @@ class SliceformerBlock(Block):
 
 class ParamixerBlock(Block):
     """Paramixer's layer, which is its mixer alone (Paramixer, section 3 and its code):
-    [batch, length, width] to the same shape. The default conventions are those of that code.
+    [batch, length, width] to the same shape. The default conventions follow that code.
 
     hidden: hidden width of the mixer's MLPs.
     kind: `pre_norm` and `post_norm` add an MLP, with a hidden width of twice the width.
-    Further arguments are those of `SparseMix`.
+    Further arguments as in `SparseMix`.
     """
 
     def __init__(

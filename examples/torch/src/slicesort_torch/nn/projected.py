@@ -2,15 +2,15 @@
 """A mixer of values: a projection, an operator, and a projection back."""
 from torch import Tensor, nn
 
-from .conventions import Conventions, whole
+from .conventions import Conventions, require_int
 
 
 class Projected(nn.Module):
     """y = W_O op(W_V x): [batch, length, width] to the same shape. A derived class defines the
     operator, `mix`.
 
-    inner: channels of the values; None: the width.
-    value_bias, out_bias: adds a bias to the projection.
+    inner: channels of the values; defaults to the width.
+    value_bias, out_bias: True adds a bias to the value / output projection.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class Projected(nn.Module):
         rules: Conventions = Conventions(),
     ) -> None:
         super().__init__()
-        inner = whole("width", width) if inner is None else whole("inner", inner)
+        inner = require_int("width", width) if inner is None else require_int("inner", inner)
         self.inner = inner
         self.value = rules.linear(width, inner, value_bias)
         self.out = rules.linear(inner, width, out_bias)
@@ -30,7 +30,7 @@ class Projected(nn.Module):
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
     ) -> Tensor:
-        """`lengths`, int64 [batch], are the valid rows of each sample; None: all. Ignores `start`,
+        """`lengths`, int64 [batch], counts the valid rows of each sample; None: all. Ignores `start`,
         which SparseMix reads."""
         return self.out(self.mix(self.value(x), lengths))
 

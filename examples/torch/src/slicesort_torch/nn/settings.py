@@ -4,7 +4,14 @@ import re
 from dataclasses import dataclass, fields
 
 from .block import KINDS
-from .conventions import ACTIVATIONS, INITIAL, Conventions, one_of, rate, whole
+from .conventions import (
+    ACTIVATIONS,
+    INITIALIZATIONS,
+    Conventions,
+    require_int,
+    require_one_of,
+    require_rate,
+)
 from .encoder import POSITIONS, SampleShape
 from .pool import POOLINGS
 
@@ -31,7 +38,7 @@ POSITIVE = ("length", "width", "layers", "hidden", "heads")
 MAX_ANGLES = 2**28  # size limit of the table of sinusoidal positions, which is not in the checkpoint
 
 
-def number(text: str) -> float:
+def parse_number(text: str) -> float:
     """Parses a nonnegative decimal number in ASCII, at most 1e15, as `slicesort_train` does."""
     if not re.fullmatch(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
         raise ValueError(text)
@@ -40,23 +47,23 @@ def number(text: str) -> float:
     return value
 
 
-def whole_number(text: str) -> int:
+def parse_whole_number(text: str) -> int:
     """Parses a whole number; accepts 1e3, as `slicesort_train` does."""
-    value = number(text)
+    value = parse_number(text)
     if not value.is_integer():
         raise ValueError(text)
     return int(value)
 
 
-def read_as(name: str, value: str, kind: type):
-    parse, noun = PARSERS.get(kind, (whole_number, "whole number"))
+def parse_setting(name: str, value: str, kind: type):
+    parse, noun = PARSERS.get(kind, (parse_whole_number, "whole number"))
     try:
         return parse(value)
     except ValueError:
         raise ValueError(f"the setting {name} is {value!r}, which is no {noun}") from None
 
 
-PARSERS = {str: (str, "word"), float: (number, "number")}
+PARSERS = {str: (str, "word"), float: (parse_number, "number")}
 
 
 @dataclass(frozen=True)
@@ -96,15 +103,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         choices = {"task": tuple(TASKS), "block": KINDS, "positions": POSITIONS, "pool": POOLINGS}
-        for name, words in {**choices, "initial": INITIAL, "activation": ACTIVATIONS}.items():
-            one_of(name, getattr(self, name), words)
+        for name, words in {**choices, "initial": INITIALIZATIONS, "activation": ACTIVATIONS}.items():
+            require_one_of(name, getattr(self, name), words)
         if self.hidden is None:
             object.__setattr__(self, "hidden", 2 * self.width)
         for field in fields(self):
             value = getattr(self, field.name)
             if field.type in (int, int | None) and value is not None:
-                whole(field.name, value, 1 if field.name in POSITIVE else 0)
-        rate("attention_dropout", self.attention_dropout)
+                require_int(field.name, value, 1 if field.name in POSITIVE else 0)
+        require_rate("attention_dropout", self.attention_dropout)
         self.rules  # checks the others
         if self.positions == "sinusoid" and self.shape.length * self.width > MAX_ANGLES:
             raise ValueError(
@@ -122,11 +129,11 @@ class Settings:
             name, equals, value = word.partition("=")
             if name in TRAINING_SETTINGS and equals:
                 if name != "schedule":
-                    read_as(name, value, float)
+                    parse_setting(name, value, float)
                 continue
             if not equals or name not in types:
                 raise ValueError(f"the setting {word!r} is unknown")
-            values[name.replace("-", "_")] = read_as(name, value, types[name])
+            values[name.replace("-", "_")] = parse_setting(name, value, types[name])
         return cls(**values)
 
     @property

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from .. import functional as F
-from .conventions import policy
+from .conventions import require_policy
 from .projected import Projected
 
 
@@ -13,12 +13,12 @@ class SlicingSort(Projected):
 
     order: `ascending`, `descending`, `half_half{heads}`, `interleave{layer, layers}` (eq. 5 and 6,
         layers from 1) or `haar_interleave{level, heads}` (the published code).
-    Other arguments are those of `Projected`.
+    Other arguments as in `Projected`.
     """
 
     def __init__(self, width: int, order: str = "ascending", **projections) -> None:
         super().__init__(width, **projections)
-        policy("order", order, self.inner)
+        require_policy("order", order, self.inner)
         self.order = order
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from .. import functional as F
-from .conventions import one_of, whole
+from .conventions import require_int, require_one_of
 from .projected import Projected
 
 
@@ -14,7 +14,7 @@ class MultiPermutation(Projected):
 
     def __init__(self, width: int, terms: int = 2, **projections) -> None:
         super().__init__(width, **projections)
-        self.terms = whole("terms", terms)
+        self.terms = require_int("terms", terms)
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
         accumulator = torch.float64 if v.dtype is torch.float64 else torch.float32
@@ -43,7 +43,7 @@ class Shuffle(Projected):
 
     def __init__(self, width: int, form: str = "per_channel", seed: int = 0, **projections) -> None:
         super().__init__(width, **projections)
-        self.form, self.seed = one_of("form", form, ("per_channel", "shared_by_channels")), seed
+        self.form, self.seed = require_one_of("form", form, ("per_channel", "shared_by_channels")), seed
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
         return F.shuffle(v, seed=self.seed, form=self.form, lengths=lengths)

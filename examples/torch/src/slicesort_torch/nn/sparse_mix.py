@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import functional as F
-from .conventions import Conventions, one_of, policy, whole
+from .conventions import Conventions, require_int, require_one_of, require_policy
 from .mlp import MLP
 
 
@@ -58,15 +58,15 @@ class SparseMix(nn.Module):
         rules: Conventions = Conventions(),
     ) -> None:
         super().__init__()
-        self.length = whole("length", length)
+        self.length = require_int("length", length)
         self.factors = factors_of(length) if factors is None else factors
         if self.factors < 1:
             raise ValueError(f"{self.factors} factors for {length} rows: there must be at least 1")
-        one_of("residual", residual, ("per_factor", "none", "initial"))
-        whole("checkpoint_every", checkpoint_every, minimum=0)
+        require_one_of("residual", residual, ("per_factor", "none", "initial"))
+        require_int("checkpoint_every", checkpoint_every, minimum=0)
         self.topology, self.residual, self.checkpoint_every = topology, residual, checkpoint_every
         self.value = MLP(width, hidden, width, rules)
-        links = policy("topology", topology, self.factors)
+        links = require_policy("topology", topology, self.factors)
         self.weights = FactorWeights(width, hidden, self.factors, links, rules)
 
     def forward(

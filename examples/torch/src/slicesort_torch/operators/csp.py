@@ -10,16 +10,16 @@ from .registration import register, require_sequence, require_text
 
 
 @functools.lru_cache(maxsize=None)
-def _groups_of(groups):
-    """Returns the rows of a group, or minus the number of groups."""
+def _signed_group_size(groups):
+    """Returns the rows per group, or the negated number of groups."""
     with _disable_current_modes():
         return ops.check_policy("groups", groups, 0)
 
 
 def _state_of(x, groups):
-    """Returns shape and dtype of the saved order: a bit per pair, or an index within the group per element."""
-    number = _groups_of(groups)
-    rows = number if number > 0 else -(-x.size(1) // -number)
+    """Returns the shape and dtype of the saved order: a bit per pair of rows, or a row index within the group."""
+    signed_size = _signed_group_size(groups)
+    rows = signed_size if signed_size > 0 else -(-x.size(1) // -signed_size)
     rows = max(1, min(rows, x.size(1)))
     length = 0 if rows == 1 else -(-x.size(1) // 16) if rows == 2 else x.size(1)
     dtype = torch.uint8 if rows <= 256 else torch.uint16 if rows <= 65536 else torch.int32

@@ -4,7 +4,7 @@ import warnings
 
 import torch
 
-from .registration import lower_precision, needs_gradient, register, require_text
+from .registration import cast_to_autocast_dtype, needs_gradient, register, require_text
 from .softmax_attention import output_like
 
 
@@ -20,9 +20,9 @@ def _save(ctx, inputs, output):
 
 def _backward(ctx, dy):
     *tensors, lengths, query_lengths = ctx.saved_tensors
-    with_w = needs_gradient(ctx, 3)
-    *gradients, dw = _linear_attention_backward(dy, *tensors, *ctx.policies, lengths, query_lengths, with_w)
-    return *gradients, dw if with_w else None, None, None, None, None, None
+    needs_dw = needs_gradient(ctx, 3)
+    *gradients, dw = _linear_attention_backward(dy, *tensors, *ctx.policies, lengths, query_lengths, needs_dw)
+    return *gradients, dw if needs_dw else None, None, None, None, None, None
 
 
 def _fake_backward(dy, q, k, v, w, feature, divisor, direction, lengths, query_lengths, w_gradient):
@@ -35,7 +35,7 @@ _linear_attention = register(
 # dw is a sum over the batch, so mapped slices cannot be folded into it.
 _linear_attention_backward = register(
     "linear_attention_backward", fake=_fake_backward, batched={0: 0, 1: 0, 2: 0, 3: 0, 8: 0, 9: 0},
-    outputs=(0, 0, 0, None), folds=lambda *inputs: not inputs[10])
+    outputs=(0, 0, 0, None), can_fold=lambda *inputs: not inputs[10])
 
 
 def linear_attention(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus", direction="noncausal", lengths=None,
@@ -53,5 +53,5 @@ def linear_attention(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus"
         direction = "noncausal"
     for name, policy in (("feature", feature), ("divisor", divisor), ("direction", direction)):
         require_text(name, policy)
-    q, k, v, w = lower_precision(q, k, v, w)
+    q, k, v, w = cast_to_autocast_dtype(q, k, v, w)
     return _linear_attention(q, k, v, w, feature, divisor, direction, lengths, query_lengths)

@@ -30,7 +30,7 @@ def _save_backward(ctx, inputs, output):
     ctx.save_for_backward(inputs[1], inputs[3])
 
 
-def _exchange_again(ctx, ddx):  # an exchange is its own inverse and transpose
+def _backward_backward(ctx, ddx):  # an exchange is its own inverse and transpose
     maximum, lengths = ctx.saved_tensors
     return _max_exchange_backward(ddx, maximum, ctx.row, lengths), None, None, None
 
@@ -38,7 +38,7 @@ def _exchange_again(ctx, ddx):  # an exchange is its own inverse and transpose
 _max_exchange = register(
     "max_exchange", fake=_fake, save=_save, backward=_backward, batched={0: 0, 2: 0}, outputs=(0, 0))
 _max_exchange_backward = register(
-    "max_exchange_backward", fake=_fake_backward, save=_save_backward, backward=_exchange_again,
+    "max_exchange_backward", fake=_fake_backward, save=_save_backward, backward=_backward_backward,
     batched={0: 0, 1: 0, 3: 0})
 
 

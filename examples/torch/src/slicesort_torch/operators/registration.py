@@ -7,12 +7,12 @@ import torch
 from ..library import ops
 
 
-def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backward=None, halves=False):
+def register(name, *, fake, batched, outputs=(0,), can_fold=None, save=None, backward=None, halves=False):
     """Registers operator `name` and returns it as a function of all its arguments, which are positional.
 
     `fake(*inputs)` returns outputs without data. `save(ctx, inputs, output)` and `backward(ctx, *gradients)` define the
     gradient. `batched` maps the index of an input to its batch axis; `outputs` has that axis for each output (None: not
-    mapped). `torch.vmap` folds the mapped axis into the batch. If another input is mapped too, or `folds(*inputs)` is
+    mapped). `torch.vmap` folds the mapped axis into the batch. If another input is mapped too, or `can_fold(*inputs)` is
     false, it runs the slices one by one. `halves`: the operator takes two lists of equal length. `fake`, `save`,
     `backward` and the returned function take their tensors as separate arguments: torch.func does not support lists.
     """
@@ -21,7 +21,7 @@ def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backwa
 
     def batched_call(operator, info, in_dims, *inputs):
         mapped_inputs = [i for i, dim in enumerate(in_dims) if dim is not None]
-        if any(i not in batched for i in mapped_inputs) or not (folds is None or folds(*inputs)):
+        if any(i not in batched for i in mapped_inputs) or not (can_fold is None or can_fold(*inputs)):
             return run_per_slice(operator, info.batch_size, in_dims, inputs)
         results = operator(*(fold(x, in_dims[i], batched[i], info.batch_size)
                         if isinstance(x, torch.Tensor) and i in batched else x for i, x in enumerate(inputs)))
@@ -34,7 +34,7 @@ def register(name, *, fake, batched, outputs=(0,), folds=None, save=None, backwa
     torch.library.register_vmap(f"slicesort::{name}", (lambda info, in_dims, *lists: batched_call(
         op, info, concatenated(in_dims), *concatenated(lists))) if halves else partial(batched_call, op))
     torch.library.register_autograd(
-        f"slicesort::{name}", (lambda ctx, *dys: halved(backward(ctx, *dys))) if halves else backward,
+        f"slicesort::{name}", (lambda ctx, *dys: split_in_half(backward(ctx, *dys))) if halves else backward,
         setup_context=(lambda ctx, inputs, output: save(ctx, concatenated(inputs), output)) if halves else save)
 
     # torch.func needs the gradient as an autograd.Function. Unlike the registered gradient, it raises an error in
@@ -56,14 +56,14 @@ def concatenated(lists):
     return [x for items in lists for x in (items or ())]
 
 
-def halved(row):
-    row = list(row)
-    return row[:len(row) // 2], row[len(row) // 2:]
+def split_in_half(items):
+    items = list(items)
+    return items[:len(items) // 2], items[len(items) // 2:]
 
 
 def in_halves(op):
     """Wraps an operator of two lists as a function of all their tensors."""
-    return lambda *row: op(*halved(row))
+    return lambda *tensors: op(*split_in_half(tensors))
 
 
 def no_second_derivative(name):
@@ -119,12 +119,12 @@ def needs_gradient(ctx, index):
     return index < len(ctx.needs_input_grad) and ctx.needs_input_grad[index]
 
 
-def saves(*tensors):
-    """True if a backward pass may follow and needs saved state."""
+def needs_saved_state(*tensors):
+    """True if a backward pass may follow."""
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
-def lower_precision(*tensors):
+def cast_to_autocast_dtype(*tensors):
     """Casts tensors to autocast's dtype, as autocast does for matrix products."""
     kind = tensors[0].device.type
     if not torch.is_autocast_enabled(kind):
@@ -133,7 +133,7 @@ def lower_precision(*tensors):
     return tuple(x if x is None or x.dtype == torch.float64 else x.to(dtype) for x in tensors)
 
 
-def widest_precision(*tensors):
+def cast_to_widest_dtype(*tensors):
     """Under autocast, casts tensors to the widest of their dtypes, as autocast does for stack and cat."""
     if not torch.is_autocast_enabled(tensors[0].device.type):
         return tensors

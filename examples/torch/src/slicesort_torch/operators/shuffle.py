@@ -19,12 +19,12 @@ def _backward(ctx, dy):
     return _shuffle_backward(dy, *ctx.policies, *ctx.saved_tensors), None, None, None
 
 
-def _forward_again(ctx, ddx):
+def _backward_backward(ctx, ddx):  # the gradient of backward is forward
     return _shuffle(ddx, *ctx.policies, *ctx.saved_tensors), None, None, None
 
 
 _shuffle = register("shuffle", fake=_fake, save=_save, backward=_backward, batched={0: 0, 3: 0})
-_shuffle_backward = register("shuffle_backward", fake=_fake, save=_save, backward=_forward_again, batched={0: 0, 3: 0})
+_shuffle_backward = register("shuffle_backward", fake=_fake, save=_save, backward=_backward_backward, batched={0: 0, 3: 0})
 
 
 def shuffle(x, seed=0, form="shared_by_channels", lengths=None):

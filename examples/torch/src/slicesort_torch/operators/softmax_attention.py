@@ -2,8 +2,8 @@
 """softmax_attention, and merge_attention, which merges attention over several sets of keys."""
 import torch
 
-from .registration import (accumulator_dtype, halved, lower_precision, needs_gradient, register, require_rank,
-                           require_text, widest_precision)
+from .registration import (accumulator_dtype, cast_to_autocast_dtype, cast_to_widest_dtype, needs_gradient, register,
+                           require_rank, require_text, split_in_half)
 
 
 def output_like(q, v):
@@ -33,12 +33,12 @@ def _backward(ctx, dy, dstate):
         d = (state[..., 1:] * dstate[..., 1:]).to(y.dtype)
         v, dy = torch.nn.functional.pad(v, (0, 1)), torch.cat((dy, d), dim=3)
         y = torch.nn.functional.pad(y, (0, 1), value=-1.0)
-    with_bias = needs_gradient(ctx, 3)
+    needs_dbias = needs_gradient(ctx, 3)
     dq, dk, dv, dbias = _softmax_attention_backward(dy, q, k, v, bias, y, state, ctx.mask, ctx.scale, lengths,
-                                                    query_lengths, ctx.dropout, ctx.seed, with_bias)
+                                                    query_lengths, ctx.dropout, ctx.seed, needs_dbias)
     if dstate is not None:
         dv = dv[..., :-1]
-    return dq, dk, dv, dbias if with_bias else None, None, None, None, None, None, None
+    return dq, dk, dv, dbias if needs_dbias else None, None, None, None, None, None, None
 
 
 def _fake_backward(dy, q, k, v, bias, y, state, mask, scale, lengths, query_lengths, dropout, seed, bias_gradient):
@@ -49,10 +49,10 @@ def _fake_backward(dy, q, k, v, bias, y, state, mask, scale, lengths, query_leng
 # Mapped slices cannot be folded into the batch if it shares a bias, or with dropout, which depends on the sample index.
 _softmax_attention = register(
     "softmax_attention", fake=_fake, save=_save, backward=_backward, batched={0: 0, 1: 0, 2: 0, 6: 0, 7: 0},
-    outputs=(0, 0), folds=lambda *inputs: inputs[3] is None and inputs[8] == 0)
+    outputs=(0, 0), can_fold=lambda *inputs: inputs[3] is None and inputs[8] == 0)
 _softmax_attention_backward = register(
     "softmax_attention_backward", fake=_fake_backward, batched={0: 0, 1: 0, 2: 0, 3: 0, 5: 0, 6: 0, 9: 0, 10: 0},
-    outputs=(0, 0, 0, None), folds=lambda *inputs: inputs[4] is None and inputs[11] == 0)
+    outputs=(0, 0, 0, None), can_fold=lambda *inputs: inputs[4] is None and inputs[11] == 0)
 
 
 def draw_seed():
@@ -83,14 +83,14 @@ def softmax_attention_with_state(q, k, v, bias=None, mask="full", scale=None, le
     score m and the sum l of exponentials relative to it, float32 (float64 for float64). The state's gradient treats m as
     a constant, which is exact for `m + log(l)`, the logarithm of the sum of exponentials."""
     require_text("mask", mask, ": the name of a mask; a tensor is a bias of -inf where it forbids")
-    q, k, v, bias = lower_precision(q, k, v, bias)
+    q, k, v, bias = cast_to_autocast_dtype(q, k, v, bias)
     if seed is None:
         seed = draw_seed() if dropout > 0 else 0
     return _softmax_attention(q, k, v, bias, mask, scale, lengths, query_lengths, float(dropout), seed)
 
 
 def _fake_merge(*parts):
-    ys, states = halved(parts)
+    ys, states = split_in_half(parts)
     require_rank(ys[0], "ys", 4, "[batch, heads, queries, values]")
     return torch.empty_like(ys[0]), states[0].new_empty((*ys[0].shape[:3], 2))
 
@@ -106,19 +106,19 @@ def _backward_merge(ctx, dy, dstate):
     (m, l), y = state.unbind(3), y.to(state.dtype)
     dy = torch.zeros_like(y) if dy is None else dy.to(state.dtype)
     dm, dl = torch.zeros_like(state).unbind(3) if dstate is None else dstate.unbind(3)
-    dys, dstates, found = [], [], torch.zeros_like(m, dtype=torch.bool)
-    for part, numbers in zip(*halved(parts)):
-        m_p, l_p = numbers.unbind(3)
+    dys, dstates, has_max = [], [], torch.zeros_like(m, dtype=torch.bool)
+    for part_y, part_state in zip(*split_in_half(parts)):
+        m_p, l_p = part_state.unbind(3)
         has_keys = (l_p > 0) & (m_p > -torch.inf)
         scale = torch.where(has_keys, torch.exp(torch.where(has_keys, m_p - m, 0)), 0)
         share = scale / torch.where(has_keys, l, 1)
         weight = l_p * share
         # Ignores a part of weight 0, which may hold NaN.
-        difference = torch.where((weight > 0)[..., None], part.to(state.dtype) - y, 0)
+        difference = torch.where((weight > 0)[..., None], part_y.to(state.dtype) - y, 0)
         dl_p = share * (dy * difference).sum(3) + scale * dl
-        is_max = has_keys & (m_p == m) & ~found
-        found = found | is_max
-        dys.append((weight[..., None] * dy).to(part.dtype))
+        is_max = has_keys & (m_p == m) & ~has_max
+        has_max = has_max | is_max
+        dys.append((weight[..., None] * dy).to(part_y.dtype))
         dstates.append(torch.stack((l_p * dl_p + torch.where(is_max, dm - l * dl, 0), dl_p), dim=3))
     return *dys, *dstates
 
@@ -141,4 +141,4 @@ def merge_attention(ys, states):
     if len(ys) != len(states):
         raise RuntimeError("merge_attention: there must be as many states as ys, there are "
                            f"{len(states)} and {len(ys)}")
-    return _merge_attention(*widest_precision(*ys), *states)
+    return _merge_attention(*cast_to_widest_dtype(*ys), *states)

@@ -2,7 +2,8 @@
 """sparse_mix: a chain of sparse factors."""
 import torch
 
-from .registration import register, require_rank, require_sequence, require_text, saves, widest_precision
+from .registration import (cast_to_widest_dtype, needs_saved_state, register, require_rank, require_sequence,
+                           require_text)
 
 
 def _fake(x, w, topology="chord", residual="per_factor", checkpoint_every=1, save=True, lengths=None):
@@ -45,5 +46,5 @@ def sparse_mix(x, w, topology="chord", residual="per_factor", checkpoint_every=1
     """
     require_text("topology", topology)
     require_text("residual", residual)
-    x, w = widest_precision(x, w)
-    return _sparse_mix(x, w, topology, residual, checkpoint_every, saves(x, w), lengths)[0]
+    x, w = cast_to_widest_dtype(x, w)
+    return _sparse_mix(x, w, topology, residual, checkpoint_every, needs_saved_state(x, w), lengths)[0]

@@ -24,7 +24,7 @@
 //        with_isa(set, [&](auto target) { scale_rows(target, x, rows); });
 //      }
 #if !defined(SLICESORT_TARGET_INCLUDE)
-#  error "define SLICESORT_TARGET_TEXT first: the file to compile for every instruction set"
+#  error "define SLICESORT_TARGET_INCLUDE first: the file to compile for every instruction set"
 #endif
 // clang-format off
 namespace portable {

@@ -24,15 +24,16 @@ inline int tile_width(device_info device, permute_tuning const& tuning, std::siz
   };
   if (!tile_fits(1, device.shared_bytes)) return 0;
   int width = 1;
-  // Widens tiles while several fit on a multiprocessor and every multiprocessor has at least two.
-  // Tiles of short columns become wider to give a block enough work.
+  // Reaches the minimum width if it fits.
   while (width < tuning.least_columns && width < columns &&
          tile_fits(2 * width, device.shared_bytes))
     width *= 2;
+  // Widens tiles while several fit on a multiprocessor and every multiprocessor has at least two.
   while (width < tuning.tile_columns && width < columns &&
          tile_fits(2 * width, tuning.shared_tile_bytes) &&
          columns / (2 * width) >= 2 * device.sm_count)
     width *= 2;
+  // Widens tiles of short columns further, to give each thread work.
   while (width < tuning.tile_threads && width < columns &&
          tile_fits(2 * width, tuning.shared_tile_bytes) &&
          2 * width * length <= tuning.tile_threads * tuning.tile_elements &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed keys: a key and its row in one integer or double. Rows break ties, which makes any sorting
-// network stable.
+// Packed keys: a key and its row in one integer, double or struct. Rows break ties, which makes any
+// sorting network stable.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -130,8 +130,8 @@ struct packed_key<
 
 // Double that packs a 32-bit key and its row, so one instruction compares them. The float is the
 // upper half and the row the lower half. The row is complemented for negative values, because
-// larger magnitudes sort first. The exponents avoid denormals, infinities and NaNs, which compiler
-// flags may change.
+// larger magnitudes sort first. The exponents of such doubles are never those of denormals,
+// infinities or NaNs, which compiler flags may change.
 template <class T, bool InDouble>
 struct packed_key<
     T, InDouble,
@@ -207,8 +207,8 @@ struct packed_key<T, InDouble, std::enable_if_t<sizeof(bits_t<T>) == 8>> {
   static SLICESORT_HD type join(high_type high, std::uint16_t low) { return {high, low}; }
 };
 
-// Orders two packed keys. 32-bit keys use the block's compare_exchange, others use selections,
-// which the compiler distributes over two pipes.
+// Orders two packed keys. Those of 32 bits use the block's compare_exchange. Wider ones use
+// selections, which the compiler distributes over two pipelines.
 template <class Block, class Keys>
 struct comparator {
   using key = typename Keys::type;
@@ -218,9 +218,9 @@ struct comparator {
       Block::compare_exchange(a, b);
     } else {
       bool const swap = Keys::before(b, a);
-      key const low = swap ? b : a, high = swap ? a : b;
-      a = low;
-      b = high;
+      key const smaller = swap ? b : a, larger = swap ? a : b;
+      a = smaller;
+      b = larger;
     }
   }
 };

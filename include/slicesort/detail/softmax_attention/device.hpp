@@ -161,7 +161,7 @@ struct device_implementation<streaming_attention_op<Mask>> {
     kernel.tile.buffers = 1;
     fit_and_launch(grid, kernel, kernel.tile, kernel.tile.queries_per_block(), shape.queries);
     if (kernel.is_relative_bias())
-      launch(grid, distance_sums_kernel<T>{shape, kernel.bands(), layout.distance_sums,
+      launch(grid, distance_sums_kernel<T>{shape, kernel.make_bands(), layout.distance_sums,
                                            params.grads.dbias, params.mode});
   }
 

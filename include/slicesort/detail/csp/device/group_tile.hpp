@@ -174,8 +174,8 @@ struct group_tile {
     std::uint32_t end = staged ? window.valid : 0u, offset = 0;
     if (windowed) {
       window = csp_window::make(groups, index, work.column, spread, row);
-      if (has_aligned_units()) offset = (0u - row - window.index_of_row_0) % free_row_interval;
-      work.window_offset = window.index_of_row_0 + offset;
+      if (has_aligned_units()) offset = (0u - row - window.row_offset) % free_row_interval;
+      work.window_offset = window.row_offset + offset;
       work.has_aligned_units = has_aligned_units();
       std::uint32_t const block_rows = units_per_block * rows_per_unit,
                           valid_rows = window.valid - row;

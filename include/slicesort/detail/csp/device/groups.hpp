@@ -23,9 +23,9 @@ struct csp_column {
 
   // Source of row `n`. Rows past the valid ones stay in place.
   SLICESORT_HD_INLINE std::uint32_t source(std::uint32_t n) const {
-    // One of the two values is out of range (wrapped around or too large), and is the larger one.
-    std::uint32_t const unwrapped = n - shift, wrapped = unwrapped + valid;
-    return n >= valid ? n : unwrapped < wrapped ? unwrapped : wrapped;
+    // One of the two values is in 0..valid-1; the other one is larger.
+    std::uint32_t const difference = n - shift, corrected = difference + valid;
+    return n >= valid ? n : difference < corrected ? difference : corrected;
   }
 };
 
@@ -56,19 +56,18 @@ struct csp_groups {
   }
 };
 
-// Largest differences between the shifts of `width` neighboring channels and that of the first one:
-// at most `above` rows more and `below` rows less. Shifts are compared circularly, so different
-// values may be equal.
+// Bounds on the shifts of `width` neighboring channels relative to that of the first one, modulo
+// the length: from -below to above.
 struct shift_spread {
   int width = 1;
   std::uint32_t above = 0, below = 0;
 };
 
-// Window of source rows for the shifted rows from `row` on, for a column and its neighbors. It has
-// the valid rows of x from `start` on, circularly.
+// Circular range of source rows that covers the shifted rows from `row` on of neighboring channels.
+// Row n of the window is row (start + n) mod valid of x.
 struct csp_window {
   std::uint32_t valid, start;
-  std::uint32_t index_of_row_0;  // shifted row n is row n + index_of_row_0 of the window
+  std::uint32_t row_offset;  // shifted row n is row n + row_offset of the window, modulo 2^32
 
   SLICESORT_HD_INLINE static csp_window make(csp_groups const& groups, column_index index,
                                              csp_column column, shift_spread spread,
@@ -78,9 +77,10 @@ struct csp_window {
     index_t const first_channel = index.channel & ~static_cast<index_t>(spread.width - 1);
     std::uint32_t const first_shift = groups.column({index.batch, first_channel}).shift;
     // Shift minus that of the first channel: modulo `valid`, then in [-below, above].
-    std::uint32_t const modulo =
+    std::uint32_t const circular_difference =
         column.shift - first_shift + (column.shift < first_shift ? valid : 0u);
-    std::uint32_t const difference = modulo <= spread.above ? modulo : modulo - valid;
+    std::uint32_t const difference =
+        circular_difference <= spread.above ? circular_difference : circular_difference - valid;
     std::uint32_t const above = spread.above < valid ? spread.above : spread.above % valid;
     std::uint32_t const source_row = row + (row < first_shift ? valid : 0u) - first_shift;
     std::uint32_t const start = source_row + (source_row < above ? valid : 0u) - above;
@@ -93,7 +93,7 @@ struct csp_window {
   }
 };
 
-// Saved order, or destinations in the same format, with element widths known only at run time.
+// Tensor of row indices, the saved order or destinations, whose width is known only at run time.
 struct order_tensor {
   void* data = nullptr;
   strides3 strides{};

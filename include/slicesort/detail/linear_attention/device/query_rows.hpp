@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Per-query values of backward, with the symbols of params.hpp: causal Z, the weight sum d and its
-// gradient c, and dy divided by the divisor.
+// Per-query values of backward, with the symbols of params.hpp: Z, the sum of the keys' features;
+// the weight sum d = <phi(q), Z> and its gradient c; and g = dy / D(d).
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -22,7 +22,7 @@ struct running_sums_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
-  linear_side keys;        // same extent as the queries, which are `side`
+  linear_side keys;        // of the same length as the queries, which are `side`
   feature_operand<T> phi;  // features of keys
   A const* row_factors;    // [pair][row]: rescales the sum of the rows before it; null means 1
   tile_sums<A> sums;       // S and Z before each tile
@@ -62,7 +62,7 @@ struct divisors_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
 
   feature_operand<T> phi;
   A const* running_z;  // [pair][query][feature]: Z of each query; null if not causal
-  tile_sums<A> sums;   // S and Z of all keys; read if running_z is null
+  tile_sums<A> sums;   // S and Z of all keys; used only if running_z is null
   divisor_config divisor;
   A* weight_sum_grads;  // [pair][query]: D'(d) / D(d), later c
   linear_operand<T> dy;
@@ -98,7 +98,8 @@ struct divisors_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   }
 };
 
-// Computes c, and adds c Z to S g, which completes the gradient of the query features.
+// Completes the gradient of the query features: c = -(D'(d) / D(d)) <phi(q), S g>, and dphi is
+// S g + c Z.
 template <class T>
 struct sum_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
@@ -120,7 +121,7 @@ struct sum_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
     int const rows = position.rows;
     index_t const features = sums.rows, row_offset = position.row_offset;
     linear_matrix<T, true> const tile_phi = phi.matrix(position);
-    A* const gradient = dphi + row_offset * features;
+    A* const dphi_rows = dphi + row_offset * features;
     A const* const z = running_z != nullptr ? running_z + row_offset * features
                                             : sums.column_sums(position.pair, 0);
     index_t const z_pitch = running_z != nullptr ? features : 0;
@@ -128,14 +129,14 @@ struct sum_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
         block, rows, features,
         [&](int row, index_t f, A sum) {
           return block.fused_multiply_add(tile_phi(block, position.first_row() + row, f),
-                                          gradient[row * features + f], sum);
+                                          dphi_rows[row * features + f], sum);
         },
         [&](int row, A sum) {
           return weight_sum_grads[row_offset + row] = math::negated(
                      ops, math::product(ops, weight_sum_grads[row_offset + row], sum));
         });
     for_each_element(block, rows, features, [&](int row, index_t f) {
-      A& sum = gradient[row * features + f];
+      A& sum = dphi_rows[row * features + f];
       sum = block.fused_multiply_add(row_dots.results[row], z[row * z_pitch + f], sum);
     });
   }

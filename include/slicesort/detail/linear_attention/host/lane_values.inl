@@ -2,12 +2,6 @@
 // SIMD lanes as the `Ops` of feature_math.inl. Included once per instruction set, after
 // value_lanes.inl.
 
-// Calls the free function `higher` from a class that has a member of that name.
-template <class V>
-SLICESORT_INLINE V higher_lanes(V const& a, V const& b) {
-  return max_lanes(a, b);
-}
-
 template <class T>
 struct lane_values {
   using A = T;
@@ -23,7 +17,7 @@ struct lane_values {
   SLICESORT_INLINE bits splat_bits(integer b) const { return broadcast<bits>(b); }
   SLICESORT_INLINE bits bits_of(value const& a) const { return load_lanes<bits>(&a); }
   SLICESORT_INLINE value value_of(bits const& b) const { return load_lanes<value>(&b); }
-  SLICESORT_INLINE value max(value const& a, value const& b) const { return higher_lanes(a, b); }
+  SLICESORT_INLINE value max(value const& a, value const& b) const { return max_lanes(a, b); }
   SLICESORT_INLINE bits positive(value const& a) const {
     // Positive values have bits in 1 .. infinity.
     return greater(splat_bits(dtype_traits<A>::infinity), bits_of(a) + splat_bits(~integer{0}));

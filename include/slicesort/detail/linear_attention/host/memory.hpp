@@ -81,7 +81,7 @@ template <class A>
 struct linear_head_memory {
   linear_sums<A> key_sums, query_sums;
   w_memory<A> w;
-  A* maxima = nullptr;  // random_exp: one maximum for all keys; causal: one per key
+  A* maxima = nullptr;  // random_exp: one maximum; in causal backward, one per key
   A *saved_inverse_divisors = nullptr,
     *saved_weight_sum_grads = nullptr;  // causal backward: one per query
 
@@ -96,16 +96,16 @@ struct linear_head_memory {
   }
 };
 
-// Matrices of a tile.
+// Matrices of a tile, with the symbols of params.hpp.
 template <class A>
 struct linear_tile_memory {
   feature_memory<A> queries, keys;
-  A *values, *results;                    // [row][value]: v; y or dv
+  A *values, *results;                    // [row][value]: v; y in forward, dv in backward
   A* scaled_dy;                           // [query][value]: g = dy / divisor
   A* weight_sums;                         // [query]: d, then <phi(q), dphi(q)>
   A* inverse_divisors;                    // [query]: 1 / D(d)
   A* weight_sum_grads;                    // [query]: D'(d) / D(d), then c
-  A* factors;                             // [row]
+  A* factors;                             // [row]: rescales each row
   A *weights, *weight_grads;              // causal [query][key]
   A *transposed_phi, *transposed_values;  // causal: key features and values, one key per lane
   A* running_z;                           // causal [query][feature]: Z of each query

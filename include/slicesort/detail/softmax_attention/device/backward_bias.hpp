@@ -46,26 +46,27 @@ struct attention_backward_bias_kernel {
   SLICESORT_HD bool is_relative_bias() const {
     return reduction_shape.layout == dbias_layout::relative;
   }
-  static SLICESORT_HD diagonal_bands bands_of(index_t queries, index_t keys, index_t rows) {
+  static SLICESORT_HD diagonal_bands make_bands(index_t queries, index_t keys, index_t rows) {
     return {rows, keys_per_tile, divide_up(queries, rows), divide_up(keys, keys_per_tile)};
   }
-  SLICESORT_HD diagonal_bands bands() const {
-    return bands_of(tile.in.q.extents().length, tile.in.v.extents().length,
-                    tile.queries_per_block());
+  SLICESORT_HD diagonal_bands make_bands() const {
+    return make_bands(tile.in.q.extents().length, tile.in.v.extents().length,
+                      tile.queries_per_block());
   }
-  // Upper bound on the partial sums of a head for a relative bias, for any number of warps.
+  // Upper bound on the number of partial sums per head for a relative bias, for any number of
+  // warps.
   static index_t max_partial_sums(index_t queries, index_t keys) {
     index_t max_sums = 0;
     for (int warps = 1; warps <= score_grads::max_warps; warps *= 2)
       max_sums = std::max(
           max_sums,
-          bands_of(queries, keys, warps * 16 * score_grads::tiles_per_warp).partial_sums());
+          make_bands(queries, keys, warps * 16 * score_grads::tiles_per_warp).partial_sum_count());
     return max_sums;
   }
   index_t blocks() const {
-    diagonal_bands const tiles = bands();
-    return is_relative_bias() ? tile.head_count() * tiles.count()
-                              : reduction_shape.groups() * tiles.row_tiles * tiles.column_tiles;
+    diagonal_bands const bands = make_bands();
+    return is_relative_bias() ? tile.head_count() * bands.band_count()
+                              : reduction_shape.groups() * bands.row_tiles * bands.column_tiles;
   }
 
   template <class Block>
@@ -86,33 +87,33 @@ struct attention_backward_bias_kernel {
   }
 
  private:
-  // Tiles to accumulate: `count` tiles, the first one and its steps to the next.
+  // Tiles that a block accumulates: the first one, the steps between them, and their count.
   struct tile_sequence {
     index_t flat_head, query, key;
     index_t head_step, query_step, key_step;
     index_t count;
   };
   SLICESORT_HD_INLINE tile_sequence tiles_of_block(index_t block_index) const {
-    diagonal_bands const tiles = bands();
+    diagonal_bands const bands = make_bands();
     tile_sequence sequence{};
     if (!is_relative_bias()) {
       extents4 const q = tile.in.q.extents();
-      index_t const tile_count = tiles.row_tiles * tiles.column_tiles;
+      index_t const tile_count = bands.row_tiles * bands.column_tiles;
       auto const group = reduction_shape.group_of(block_index / tile_count, q.batch, q.heads);
       sequence.flat_head = group.first, sequence.head_step = group.step,
       sequence.count = group.count;
-      sequence.query = block_index % tile_count / tiles.column_tiles * tiles.rows;
-      sequence.key = block_index % tiles.column_tiles * tiles.columns;
+      sequence.query = block_index % tile_count / bands.column_tiles * bands.rows;
+      sequence.key = block_index % bands.column_tiles * bands.columns;
       return sequence;
     }
-    index_t const band = tiles.first() + block_index % tiles.count();
-    index_t const row = band < 0 ? divide_up(-band, tiles.step()) : 0,
-                  column = row * tiles.step() + band;
-    index_t const columns_left = divide_up(tiles.column_tiles - column, tiles.step());
-    sequence.flat_head = block_index / tiles.count();
-    sequence.query = row * tiles.rows, sequence.key = column * tiles.columns;
-    sequence.query_step = sequence.key_step = tiles.rows;
-    sequence.count = columns_left < tiles.row_tiles - row ? columns_left : tiles.row_tiles - row;
+    index_t const band = bands.first_band() + block_index % bands.band_count();
+    index_t const row = band < 0 ? divide_up(-band, bands.bands_per_tile_row()) : 0,
+                  column = row * bands.bands_per_tile_row() + band;
+    index_t const columns_left = divide_up(bands.column_tiles - column, bands.bands_per_tile_row());
+    sequence.flat_head = block_index / bands.band_count();
+    sequence.query = row * bands.rows, sequence.key = column * bands.columns;
+    sequence.query_step = sequence.key_step = bands.rows;
+    sequence.count = columns_left < bands.row_tiles - row ? columns_left : bands.row_tiles - row;
     return sequence;
   }
 
@@ -141,8 +142,8 @@ struct attention_backward_bias_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void store_sums(Block& block, A const* staging,
                                       tile_sequence const& sequence) const {
-    diagonal_bands const tiles = bands();
-    index_t const group = block.index() / (tiles.row_tiles * tiles.column_tiles);
+    diagonal_bands const bands = make_bands();
+    index_t const group = block.index() / (bands.row_tiles * bands.column_tiles);
     score_grads::store_staged(
         block, staging,
         {dbias, {group / reduction_shape.heads, group % reduction_shape.heads}, 0, mode},
@@ -151,16 +152,17 @@ struct attention_backward_bias_kernel {
   // Element n of `distance_sums` is the sum over the pairs with column - row = n - (rows - 1).
   template <class Block>
   SLICESORT_HD_INLINE void store_diagonals(Block& block, A const* staging) const {
-    diagonal_bands const tiles = bands();
-    int const rows = static_cast<int>(tiles.rows), count = static_cast<int>(tiles.distances());
+    diagonal_bands const bands = make_bands();
+    int const rows = static_cast<int>(bands.rows),
+              count = static_cast<int>(bands.distances_per_band());
     SLICESORT_NO_UNROLL
     for (int n = block.rank(); n < count; n += block.size()) {
-      int const rows_above = rows - 1 - n;  // rows above the diagonal's first element
+      int const first_row = rows - 1 - n;  // of the diagonal; negative if it starts in row 0
       A sum(0);
       SLICESORT_NO_UNROLL
-      for (int row = rows_above < 0 ? 0 : rows_above;
-           row < rows && row - rows_above < keys_per_tile; ++row)
-        sum += staging[row * keys_per_tile + row - rows_above];
+      for (int row = first_row < 0 ? 0 : first_row; row < rows && row - first_row < keys_per_tile;
+           ++row)
+        sum += staging[row * keys_per_tile + row - first_row];
       distance_sums[block.index() * count + n] = sum;
     }
   }

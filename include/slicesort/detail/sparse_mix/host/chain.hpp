@@ -68,23 +68,24 @@ class mix_chain {
     });
   }
 
-  // Sets `distances[k]` to the number of rows from a row to its link first + k, in 0..rows-1.
+  // Sets `distances[k]` to the row offset of link first + k, wrapped to 0..rows-1.
   void compute_distances(index_t factor, index_t first, int links, index_t* distances) const {
     index_t const* const offset = call_.offsets + factor * call_.config.links + first;
     for (int k = 0; k < links; ++k)
       distances[k] = 0 <= offset[k] && offset[k] < rows_ ? offset[k] : wrap_row(offset[k], rows_);
   }
 
-  // True if `mix` can store its sums directly to the tensor. Kernels compute whole tiles only.
+  // True if `mix` can store its sums directly to the tensor: the chunk is a whole tile, and stores
+  // to the tensor should stream.
   bool can_mix_into(tensor3<T> to) const {
     return chunk_.channels == mix_columns && should_stream_to(to);
   }
 
-  // Applies one factor or its transpose. Sums start from `start`, which may be `to`; null means 0.
-  // If `stream` is given, also stores the rows there; this requires mixes_into(*stream). With
-  // `last`, stores them only there.
+  // Applies one factor or its transpose to `input`. Sums start from `start`, which may be `output`;
+  // null means 0. If `streamed` is given, the rows are also stored there, which requires
+  // can_mix_into(*streamed). With `stream_only`, they are stored only there.
   void mix(mix_direction direction, index_t factor, A const* start, A const* input, A* output,
-           bool rounds_sums, tensor3<T> const* stream = nullptr, bool stream_only = false) const {
+           bool rounds_sums, tensor3<T> const* streamed = nullptr, bool stream_only = false) const {
     row_span<T> span{};
     span.input = input, span.output = output, span.width = static_cast<int>(chunk_.channels);
     index_t const links = call_.config.links;
@@ -94,8 +95,8 @@ class mix_chain {
       span.start = first == 0 ? start : output;
       bool const complete = first + span.links == links;
       span.rounds_sums = rounds_sums && complete;
-      if (complete && stream != nullptr) {
-        span.stream = first_element(*stream), span.stream_pitch = stream->strides().length;
+      if (complete && streamed != nullptr) {
+        span.stream = first_element(*streamed), span.stream_pitch = streamed->strides().length;
         if (stream_only) span.output = nullptr;
       }
       index_t const link_pitch = load_weights(factor, first, span);
@@ -122,7 +123,8 @@ class mix_chain {
   static constexpr int max_links =
       std::is_same_v<T, A> ? mix_max_links_per_pass : mix_max_staged_links;
 
-  // Loads or converts the weights of the span's links. Returns the distance between links.
+  // Points the span to the weights of its links, converted to A if necessary. Returns the pitch
+  // between links.
   index_t load_weights(index_t factor, index_t first, row_span<T>& span) const {
     tensor3<T const> const weights = call_.weights[factor];
     T const* const from = weights.data() + weights.offset(chunk_.batch, 0, first);

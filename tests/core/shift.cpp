@@ -208,11 +208,11 @@ TEST_CASE("any shift is wrapped to the rows of a sample") {
       index_t row = j;
       while (row < 0) row += length;
       while (row >= length) row -= length;
-      CHECK(ss::detail::wrapped(j, length) == row);
+      CHECK(ss::detail::wrap_row(j, length) == row);
     }
-  CHECK(ss::detail::wrapped(5, 0) == 0);
-  CHECK(ss::detail::wrapped(std::numeric_limits<index_t>::min(), index_t{1} << 31) == 0);
-  CHECK(ss::detail::wrapped(std::numeric_limits<index_t>::min() + 1, 2) == 1);
+  CHECK(ss::detail::wrap_row(5, 0) == 0);
+  CHECK(ss::detail::wrap_row(std::numeric_limits<index_t>::min(), index_t{1} << 31) == 0);
+  CHECK(ss::detail::wrap_row(std::numeric_limits<index_t>::min() + 1, 2) == 1);
 }
 
 TEST_CASE("policies reject invalid parameters") {

@@ -36,7 +36,7 @@ struct gathered_keys {
   // Gathers the next keys. Returns false if there are none.
   bool find_next(attention_mask const& mask, attention_head const& head) {
     if (remaining.first_query >= remaining.last_query) return false;
-    count = mask.find_keys(mask.erased_mask, head, remaining, tile_keys, keys);
+    count = mask.find_keys(mask.mask, head, remaining, tile_keys, keys);
     return count > 0;
   }
   // Calls f(first_row, rows) for each interval of consecutive keys.
@@ -59,7 +59,7 @@ struct gathered_keys {
   void find_visible_pairs(attention_mask const& mask, attention_head const& head, index_t query,
                           int queries) {
     for_each_interval([&](int first, int rows) {
-      mask.allowed_bits(mask.erased_mask, head, {query, queries, keys[first], rows},
+      mask.allowed_bits(mask.mask, head, {query, queries, keys[first], rows},
                         query_bits + first);
     });
   }

@@ -32,7 +32,7 @@ struct attention_pairs {
 
 // Type-erased mask. Each function evaluates many pairs at once.
 struct attention_mask {
-  void const* erased_mask;
+  void const* mask;
   // Writes the key ranges of `queries` queries from `query` on.
   void (*key_ranges)(void const* erased_mask, attention_head const&, index_t query, int queries,
                      key_range* ranges);
@@ -149,7 +149,7 @@ struct attention_ranges {
   void evaluate(attention_mask const& mask, attention_head const& head, index_t query,
                 int queries) {
     index_t const keys = head.keys;
-    mask.key_ranges(mask.erased_mask, head, query, queries, query_ranges);
+    mask.key_ranges(mask.mask, head, query, queries, query_ranges);
     for (int i = queries; i < tile_queries; ++i) query_ranges[i] = {0, keys};
     hull = {keys, 0}, common = {0, keys};
     for (int i = 0; i < queries; ++i) {

@@ -70,7 +70,7 @@ class attention_scratch {
       last_[i] = row_of(ranges.query_ranges[i].last);
     }
     if (config.mask.allowed_bits != nullptr)
-      config.mask.allowed_bits(config.mask.erased_mask, head, pairs, lane_bits_);
+      config.mask.allowed_bits(config.mask.mask, head, pairs, lane_bits_);
     mask_scores(kernels, config, bias_pitch, {}, pairs.keys,
                 config.mask.allowed_bits != nullptr ? lane_bits_ : nullptr);
   }

@@ -163,7 +163,7 @@ class attention_map_task : attention_map_products<T> {
     if (config_.mask.allowed_bits == nullptr) return;
     for (index_t key = 0; key < keys; key += tile_keys) {
       int const key_count = static_cast<int>(std::min<index_t>(tile_keys, keys - key));
-      config_.mask.allowed_bits(config_.mask.erased_mask, head_, {query, count, key, key_count},
+      config_.mask.allowed_bits(config_.mask.mask, head_, {query, count, key, key_count},
                                 memory_.lane_bits);
       for (int i = 0; i < count; ++i)
         for (int j = 0; j < key_count; ++j)

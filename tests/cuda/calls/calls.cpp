@@ -63,6 +63,8 @@ void make_inputs(operands<T> const& ops, std::uint64_t seed) {
   std::copy(weights.begin(), weights.end(), ops.mix_weights);
   make_attention_inputs(ops, seed + 3);
   using A = ss::detail::accumulator_t<T>;
+  for (index_t k = 0; k < taps; ++k)
+    ops.filters[k] = from_double<T>(0.5 - 0.25 * static_cast<double>(k));
   for (index_t k = 0; k < components; ++k) ops.weights[k] = A(0.75) - static_cast<A>(k);
   auto const element_count = static_cast<std::size_t>(e.size());
   std::vector<T> y(element_count);

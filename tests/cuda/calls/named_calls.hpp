@@ -123,16 +123,19 @@ class call_list {
                             ops.view(ops.dx), scratch, {overwriting, ops.valid_lengths()});
         });
 
-    // The filters are the first elements of x, their gradients those of the gradient of q.
-    auto const convolution = ss::short_convolution::causal(4);
-    auto const filters = [](T* data) { return tensor3<T>(data, {1, 4, 1}); };
-    add("short_convolution.forward", bytes_of(convolution), [=](auto exec, O const& o, W w) {
-      convolution.forward(exec, o.tensor(o.x), filters(o.x), o.tensor(o.y), w, {o.valid()});
-    });
-    add("short_convolution.backward", bytes_of(convolution), [=](auto exec, O const& o, W w) {
-      convolution.backward(exec, o.tensor(o.dy), o.tensor(o.x), filters(o.x), o.tensor(o.dx),
-                           filters(o.dq), w, {overwriting, o.valid()});
-    });
+    auto const convolution = ss::short_convolution::causal(taps);
+    add("short_convolution.forward", bytes_of(convolution),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          convolution.forward(exec, ops.view(ops.x), ops.filter_view(ops.filters), ops.view(ops.y),
+                              scratch, {ops.valid_lengths()});
+        });
+    add("short_convolution.backward", bytes_of(convolution),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          convolution.backward(exec, ops.view(ops.dy), ops.view(ops.x),
+                               ops.filter_view(ops.filters), ops.view(ops.dx),
+                               ops.filter_view(ops.dfilters), scratch,
+                               {overwriting, ops.valid_lengths()});
+        });
 
     add_shuffle("shared", ss::shuffle<ss::shared_by_channels>(9));
     add_shuffle("own", ss::shuffle<ss::per_channel>(9));

@@ -59,8 +59,7 @@ struct gathered_keys {
   void find_visible_pairs(attention_mask const& mask, attention_head const& head, index_t query,
                           int queries) {
     for_each_interval([&](int first, int rows) {
-      mask.allowed_bits(mask.mask, head, {query, queries, keys[first], rows},
-                        query_bits + first);
+      mask.allowed_bits(mask.mask, head, {query, queries, keys[first], rows}, query_bits + first);
     });
   }
 

@@ -23,13 +23,13 @@ def entries_of(rows: list[Row]) -> list[Entry]:
     return sorted({row.entry for row in rows}, key=ENTRIES.index)
 
 
-def keep_most_frequent_shape(rows: list[Row]) -> list[Row]:
-    """Returns the rows of the most frequent shape."""
-    def shape(row: Row) -> tuple:
+def keep_most_frequent_setting(rows: list[Row]) -> list[Row]:
+    """Returns the rows of the most frequent batch, channels, input and number of threads."""
+    def setting(row: Row) -> tuple:
         return row.case.b, row.case.c, row.case.input, row.case.t
-    shapes = [shape(row) for row in rows]
-    common = max(dict.fromkeys(shapes), key=shapes.count)
-    return [row for row in rows if shape(row) == common]
+    settings = [setting(row) for row in rows]
+    common = max(dict.fromkeys(settings), key=settings.count)
+    return [row for row in rows if setting(row) == common]
 
 
 def subtitle_of(rows: list[Row]) -> str:
@@ -39,7 +39,8 @@ def subtitle_of(rows: list[Row]) -> str:
 
 
 def draw_lines(axis, rows: list[Row], value: Callable, interval: Callable | None, theme: str) -> list[tuple[Entry, Row, float]]:
-    """Draws a line per entry, with the interval as a band. Returns the last row of every entry, with its position."""
+    """Draws a line per entry, with the interval as a band. Returns the last row
+    with a value of each entry, and its position."""
     line_ends = []
     # With a single length, places the points side by side, the highest first.
     single_length_values = sorted((value(row) for row in rows if value(row)), reverse=True) if len({row.case.n for row in rows}) == 1 else []
@@ -199,7 +200,7 @@ def pictures_of(rows: list[Row]) -> dict[str, tuple[Callable, list[Row]]]:
     rows = [row for row in rows if not row.case.failure]
     if not rows:
         return {}
-    rows = keep_most_frequent_shape(rows)
+    rows = keep_most_frequent_setting(rows)
     dtype = "f32" if any(row.case.dtype == "f32" for row in rows) else rows[0].case.dtype
     rows = [row for row in rows if row.case.dtype == dtype]
     training = [row for row in rows if row.case.direction == "training"] or rows

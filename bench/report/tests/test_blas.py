@@ -13,7 +13,7 @@ from report.tests import InFolder
 
 PROGRAM = os.environ.get("SLICESORT_BENCH_PROGRAM")
 CASE = "softmax_attention/host/forward/f32/materialized-full-H:4/text/B:2/N:37/C:24/T:1"
-# An OpenBLAS that does not know this CPU but obeys OPENBLAS_CORETYPE.
+# For LD_PRELOAD: reports an OpenBLAS that does not know this CPU but obeys OPENBLAS_CORETYPE.
 OLD_OPENBLAS = """#include <stdlib.h>
 char const* openblas_get_corename(void) {
   char const* name = getenv("OPENBLAS_CORETYPE");
@@ -32,7 +32,7 @@ class Warnings(unittest.TestCase):
         self.assertEqual(weak_baseline_warning(weak_context, [parse_case(CASE.replace("materialized", "streaming"))]), "")
 
 
-@unittest.skipUnless(PROGRAM, "no program is built")
+@unittest.skipUnless(PROGRAM, "SLICESORT_BENCH_PROGRAM is not set")
 @unittest.skipUnless(platform.machine() == "x86_64", "kernels are chosen only on x86")
 class Kernels(InFolder):
     def setUp(self) -> None:

@@ -44,7 +44,8 @@ def flags_of(name: str | None, task: str | None, model: str | None, extra: dict[
 
 
 def scaled_by(name: str | None, flags: dict[str, str], free: tuple[str, ...] = ()) -> list[str]:
-    """Describes how a run differs from the paper of its preset. Ignores the flags in `free`."""
+    """Describes how a run differs from the paper of its preset, beginning with the preset's own remark. Ignores the flags
+    in `free`."""
     if name is None:
         return []
     paper = flags_of(name, None, flags.get("model"), {})

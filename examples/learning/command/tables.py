@@ -43,8 +43,9 @@ def standard_error_of_mean(mean: float, spread: float | None, seeds: int, sample
 
 def describe_beaten_baseline(accuracy: float, error: float, baselines: dict[str, float]) -> str:
     """Names the strongest baseline that a model beats by more than two standard errors of the difference."""
-    beaten = [name for name, share in baselines.items() if accuracy - share > 2 * math.hypot(error, standard_error(share, BASELINE_SAMPLES))]
-    return f"beats the baseline of {beaten[-1]}" if beaten else "beats no baseline"
+    beaten = [name for name, baseline in baselines.items()
+              if accuracy - baseline > 2 * math.hypot(error, standard_error(baseline, BASELINE_SAMPLES))]
+    return f"beats the baseline of {max(beaten, key=lambda name: baselines[name])}" if beaten else "beats no baseline"
 
 
 def percent(share: float) -> str:

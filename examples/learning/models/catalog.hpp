@@ -13,16 +13,16 @@
 
 namespace learning {
 
-/// The settings of a model besides its mixer.
+/// Settings of a model, whose mixer is chosen by name.
 struct model_request {
   sample_shape input{};
   encoder_config encoder{};
   std::string block = "pre_norm";
-  index_t heads = 1;  ///< heads of attention, orders and shifts
+  index_t heads = 1;  ///< heads of attention, sort orders or shifts
   index_t inner = 0;  ///< channels of values (and queries and keys); 0: the width
-  index_t group = 2;  ///< rows of CSP's groups; 0: all
+  index_t group = 2;  ///< rows per CSP group; 0: all rows
   index_t reach = 0;  ///< rows of windows and blocks, or links of factors; 0: the published value
-  index_t mixer_hidden = 0;  ///< hidden width of the mixer's MLPs; 0: that of the block
+  index_t mixer_hidden = 0;  ///< hidden width of the mixer's MLPs; 0: the block's
   index_t factors = 0;       ///< sparse factors; 0: ceil(log2 length)
   double attention_dropout = 0;
   bias inputs = bias::none, out = bias::none;  ///< biases of the projections around a mixer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named calls of every operator, forward and backward, on the same memory, for tests of common
-// properties. Excludes softmax_attention, whose bits may differ between backends. calls.cpp is
-// compiled once for each element type.
+// Named calls of every operator except softmax_attention, whose bits may differ between backends.
+// Forward and backward use the same memory, for tests of common properties. calls.cpp is compiled
+// once for each element type.
 #pragma once
 
 #include "cuda/backend/device.hpp"

@@ -36,7 +36,7 @@ type parse_type(std::string_view name);
 std::string_view name_of(type t);
 // Size in memory; a predicate counts as one byte.
 std::size_t bytes_of(type t);
-// True for f16 to f64, and pairs of them.
+// True for f16 and bf16, pairs of them, f32 and f64.
 bool is_floating_point(type t);
 
 // generic: the address determines the space.

@@ -10,7 +10,7 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Checks that there is a filter for each group of channels of the named tensor.
+// Checks the shape of weights for a tensor with `channels` channels, which errors call `name`.
 inline void check_filters(checker& c, view_info const& weights, index_t channels,
                           char const* name) {
   c.view(weights);
@@ -34,16 +34,17 @@ SLICESORT_OPERATORS_BEGIN
 /// (`groups` = channels: a filter per channel; = heads: a filter per head; = 1: the same for all).
 ///
 /// Backward computes dx, the transposed convolution of dy, and, if requested,
-/// `dweights[0, k, g] = sum over b, n and the channels c of g of dy[b, n, c] * x[b, n+k-shift, c]`.
+/// `dweights[0, k, g] = sum of dy[b, n, c] * x[b, n+k-shift, c] over b, n and all c in group g`.
 ///
 /// - **Shapes** x, y, dy, dx: `[batch, length, channels]`; weights, dweights: `[1, taps, groups]`,
 ///   where `groups` divides `channels`. Any strides (output strides must not overlap), so a
 ///   `[channels, taps]` matrix is a view with strides `{0, 1, taps}`.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
 /// - **Arithmetic** fused multiply-adds in the accumulator's type (double for double, float for all
-///   others), from 0, in the order of the rows of x (of dy for dx); rounded once. dweights: sums of
-///   16 rows in that type, and sums of those in double, in order. Every NaN result is the same
-///   canonical NaN. An infinite weight gives NaN where it meets a row that counts as zero.
+///   others), from 0, in the order of the rows of x (of dy for dx); rounded once. dweights are
+///   summed in that type over 16 rows at a time, and these sums in double, in a fixed order. Every
+///   NaN result is the same canonical NaN. An infinite weight gives NaN where it meets a row that
+///   counts as zero.
 /// - **Lengths** rows of x past a length count as zeros; those of y and dx are zeros (unchanged if
 ///   gradients accumulate).
 /// - **Aliasing** outputs may not overlap inputs or each other.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argument checks shared by the attention operators: q, k, v, their gradients, y and saved states.
+// Argument checks shared by the attention operators: q, k, v, their
+// gradients and y.
 #pragma once
 
 #include <slicesort/detail/attention/tensors.hpp>

@@ -35,7 +35,8 @@ inline void enforce_cuda(cudaError_t status, char const* call) {
   enforce(cuda_failure(status, call));
 }
 
-// Returns the device of a stream. For a default stream, this is the current device.
+// Sets `device` to the device of a stream, or to the current one: for a default stream, and for all
+// streams before CUDA 12.8.
 inline cudaError_t device_of(cudaStream_t stream, int& device) {
 #if CUDART_VERSION >= 12080
   if (stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread)
@@ -79,8 +80,8 @@ class device_guard {
   bool restores_ = false;
 };
 
-// Named range in the profiler's timeline (NVTX, header-only, no cost without a profiler). Disabled
-// by -DSLICESORT_NO_NVTX.
+// Named range in the profiler's timeline (NVTX, header-only, negligible cost without a profiler).
+// Disabled by -DSLICESORT_NO_NVTX.
 class profiler_range {
  public:
 #if defined(SLICESORT_NO_NVTX)

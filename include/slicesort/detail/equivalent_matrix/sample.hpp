@@ -130,7 +130,7 @@ class matrix_sample {
   const_index_tensor3 repeated_state_;
 };
 
-// Shape of an operator's saved state for one sample.
+// Shape and index width of an operator's saved state for one sample.
 struct matrix_state_shape {
   extents3 extents;
   index_width width = index_width::bits32;

@@ -53,13 +53,13 @@ struct convolution_buffers {
 template <class T>
 struct convolution_layout {
   column_chunks chunks;
-  per_thread<convolution_buffers<T>, index_t, index_t> threads;
+  per_thread<convolution_buffers<T>, index_t, index_t> thread_buffers;
   double* weight_sums;  // [sample][segment][tap][channel]
 
   convolution_layout(arena& memory, host_exec const& exec, convolution_shape const& shape)
       : chunks(shape.extents, std::max<index_t>(convolution_columns(shape), 1)),
-        threads(memory, exec.threads, amount(chunks.count()) * shape.segments(), shape.taps,
-                convolution_columns(shape)),
+        thread_buffers(memory, exec.threads, amount(chunks.count()) * shape.segments(), shape.taps,
+                       convolution_columns(shape)),
         weight_sums(memory.take<double>(
             amount(shape.extents.empty() ? 0 : shape.extents.batch * shape.extents.channels) *
             shape.segments() * shape.taps)) {}
@@ -88,7 +88,7 @@ class convolved_rows {
       rows_[i] = is_valid ? load_row(row, copies_ + i * channels_) : zeros_;
     }
   }
-  // Row i of the tile, counted from its first input row.
+  // Returns pointers to the input rows, starting at row i of the tile's input.
   T const* const* operator[](index_t i) const { return rows_ + i; }
 
  private:
@@ -124,9 +124,9 @@ class convolution_task {
       : kernels_(kernels),
         chunk_(chunk),
         first_(segment * convolution_segment_rows),
-        last_(std::min(first_ + convolution_segment_rows, length)),
+        end_(std::min(first_ + convolution_segment_rows, length)),
         valid_(valid),
-        valid_last_(std::clamp(valid, first_, last_)),
+        valid_end_(std::clamp(valid, first_, end_)),
         buffers_(buffers) {
     std::fill_n(buffers.zeros, chunk.channels, T(0.0F));
   }
@@ -169,38 +169,43 @@ class convolution_task {
                 F const& each_tile) const {
     convolved_rows<T> rows(from, chunk_, window, valid_, buffers_.rows, buffers_.zeros);
     T* const target = to.data() + to.offset(chunk_.batch, 0, chunk_.channel);
-    index_t const pitch = to.strides().length, step = to.strides().channels;
-    bool const dense = step == 1;
+    index_t const pitch = to.strides().length, channel_stride = to.strides().channels;
+    bool const dense = channel_stride == 1;
     auto const kernel = kernels_.convolve(mode == grad_mode::accumulate ? row_output::add
-                                          : dense && streams(to)        ? row_output::stream
+                                          : dense && can_stream(to)     ? row_output::stream
                                                                         : row_output::store);
-    for (index_t first = first_, count; first < valid_last_; first += count) {
-      count = std::min(convolution_tile_rows, valid_last_ - first);
+    for (index_t first = first_, count; first < valid_end_; first += count) {
+      count = std::min(convolution_tile_rows, valid_end_ - first);
       rows.load(first, count);
       T* const tile = target + first * pitch;
       if (dense) {
         kernel(rows[0], buffers_.weights, window.taps, count, chunk_.channels, tile, pitch);
       } else {
         if (mode == grad_mode::accumulate)
-          for_each(count, [&](index_t i, index_t c, T& out) { out = tile[i * pitch + c * step]; });
+          for_each_output(count, [&](index_t i, index_t c, T& out) {
+            out = tile[i * pitch + c * channel_stride];
+          });
         kernel(rows[0], buffers_.weights, window.taps, count, chunk_.channels, buffers_.output,
                chunk_.channels);
-        for_each(count, [&](index_t i, index_t c, T& out) { tile[i * pitch + c * step] = out; });
+        for_each_output(count, [&](index_t i, index_t c, T& out) {
+          tile[i * pitch + c * channel_stride] = out;
+        });
       }
       each_tile(first, count, rows);
     }
     if (mode == grad_mode::accumulate) return;
-    for (index_t i = valid_last_; i < last_; ++i)
-      for (index_t c = 0; c < chunk_.channels; ++c) target[i * pitch + c * step] = T(0.0F);
+    for (index_t i = valid_end_; i < end_; ++i)
+      for (index_t c = 0; c < chunk_.channels; ++c)
+        target[i * pitch + c * channel_stride] = T(0.0F);
   }
   template <class F>
-  void for_each(index_t count, F const& f) const {
+  void for_each_output(index_t count, F const& f) const {
     for (index_t i = 0; i < count; ++i)
       for (index_t c = 0; c < chunk_.channels; ++c)
         f(i, c, buffers_.output[i * chunk_.channels + c]);
   }
   // True if the output should use streaming stores: it is large, and rows are whole cache lines.
-  bool streams(tensor3<T> to) const {
+  bool can_stream(tensor3<T> to) const {
     constexpr index_t line = 64, size = sizeof(T);
     return should_stream<T>(to.extents()) && chunk_.channels * size % line == 0 &&
            to.strides().length * size % line == 0 &&
@@ -209,8 +214,9 @@ class convolution_task {
 
   convolution_kernels<T> const& kernels_;
   column_chunk chunk_;
-  index_t first_, last_;        // rows of the segment
-  index_t valid_, valid_last_;  // valid rows of the sample; end of the segment's
+  index_t first_, end_;  // rows of the segment
+  index_t valid_,
+      valid_end_;  // number of valid rows of the sample; end of the segment's valid rows
   convolution_buffers<T> buffers_;
 };
 
@@ -260,7 +266,7 @@ struct host_implementation<short_convolution_op> {
         column_chunk const chunk = samples[s];
         f(convolution_task<T>(kernels, chunk, segment,
                               valid_rows(params.lengths, chunk.batch, shape.extents.length),
-                              shape.extents.length, layout.threads[thread]),
+                              shape.extents.length, layout.thread_buffers[thread]),
           layout.weight_sums +
               (chunk.batch * segments + segment) * shape.taps * shape.extents.channels);
       }

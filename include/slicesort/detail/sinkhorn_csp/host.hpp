@@ -195,7 +195,7 @@ struct host_implementation<sinkhorn_csp_op> {
     for (index_t i = 0; i < task.rows * group.pitch; ++i)
       group.column_factors[i] = logit_factor<A>(static_cast<double>(group.values[i]));
   }
-  // Loads dy into the array of df, where backpropagation starts.
+  // Loads dy into `row_potential_grads`, where backpropagation starts.
   template <class T, class A>
   static void load_dy(tensor3<T const> dy, sinkhorn_task const& task,
                       sinkhorn_group<A> const& group) {
@@ -247,8 +247,8 @@ struct host_implementation<sinkhorn_csp_op> {
     });
   }
 
-  // Computes the gradient of the reference: dy plus the sum of `row_factor_grads` over the other
-  // channels, in order.
+  // Computes the gradient of the reference: dy plus 1 / tau times the sum of `row_factor_grads`
+  // over the other channels, in order. Rows that are not valid get dy.
   template <class T, class A>
   static void sum_reference(host_exec const& exec, sinkhorn_csp_backward<T> const& params,
                             tensor3<A const> row_factor_grads, index_t first_sample) {

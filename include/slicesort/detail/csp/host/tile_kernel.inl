@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of csp for one instruction set, which run forward or backward on a tile. Shifted channels
-// pass through a copy of the tile that stays in cache and has contiguous channels.
+// Kernels of csp for one instruction set, which run forward or backward on a tile. Shifted
+// channels, and in backward all channels of sorted groups, pass through a copy of the tile that
+// stays in cache and has contiguous channels.
 
 // clang-format off
 #include <slicesort/detail/csp/host/exchange_pairs.inl>
@@ -219,7 +220,7 @@ class csp_tile_kernel {
     else
       f(static_cast<std::uint32_t const*>(tile_.order));
   }
-  // Scatters every row of dy to its source row in the shifted channels.
+  // Scatters every row of dy to its source row, before the shift.
   template <class Index>
   void scatter_gradient(Index const* order) const {
     alignas(64) Index indices[batch_elements] = {};

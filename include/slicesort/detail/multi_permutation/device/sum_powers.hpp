@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for weighted sums of powers of a permutation, and for the transpose. Each output row
-// follows its own chain of rows, so threads run without synchronization.
+// Kernels for weighted sums of powers of a permutation, and for the transpose. Each row follows its
+// own chain of rows, so chains need no synchronization with each other.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward pass for the queries, and for a bias with one element per pair. A block owns some
-// queries of a head, iterates over its keys, and recomputes scores and weights.
+// Backward pass for the queries, and for a bias with one element per pair. A block owns a
+// tile of queries of a head and a chunk of the channels of dq, iterates over the head's keys, and
+// recomputes scores and weights.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Materialized attention on host threads. A task computes one head. The gradient of a shared bias
-// needs a second pass, with one task per query tile.
+// needs a second pass, with one task per group of heads and query tile.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores sorted tiles. The rows of two adjacent tiles are stored alternately, because writing two
-// adjacent cache lines costs the same as one. Included once per instruction set.
+// Stores sorted tiles. Batches of rows of two adjacent tiles are stored alternately, because
+// writing two adjacent cache lines costs the same as one. Included once per instruction set.
 
 // Returns the output row of sorted row i.
 template <class T>

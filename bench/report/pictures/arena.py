@@ -39,8 +39,8 @@ def subtitle_of(rows: list[Row]) -> str:
 
 
 def draw_lines(axis, rows: list[Row], value: Callable, interval: Callable | None, theme: str) -> list[tuple[Entry, Row, float]]:
-    """Draws a line per entry, with the interval as a band. Returns the last row
-    with a value of each entry, and its position."""
+    """Draws a line per entry, with the interval as a band. Returns each entry that has values, its last row, and the
+    position of that row."""
     line_ends = []
     # With a single length, places the points side by side, the highest first.
     single_length_values = sorted((value(row) for row in rows if value(row)), reverse=True) if len({row.case.n for row in rows}) == 1 else []
@@ -48,20 +48,20 @@ def draw_lines(axis, rows: list[Row], value: Callable, interval: Callable | None
     def position(row: Row) -> float:
         return row.case.n * (1.02**(single_length_values.index(value(row)) - len(single_length_values) / 2) if single_length_values else 1.0)
     for entry in sorted(entries_of(rows), key=lambda entry: entry.is_emphasized):  # emphasized lines on top
-        found = sorted((row for row in rows if row.entry is entry and value(row)), key=lambda row: row.case.n)
-        if not found:
+        entry_rows = sorted((row for row in rows if row.entry is entry and value(row)), key=lambda row: row.case.n)
+        if not entry_rows:
             continue
-        color, n = on_paper(entry.color, theme), [position(row) for row in found]
-        banded = [row for row in found if interval and interval(row)]
+        color, positions = on_paper(entry.color, theme), [position(row) for row in entry_rows]
+        banded = [row for row in entry_rows if interval and interval(row)]
         low, high = ([interval(row)[i] for row in banded] for i in (0, 1))
         x = [position(row) for row in banded]
         if len(x) > 1:
             axis.fill_between(x, low, high, color=color, alpha=0.17, linewidth=0)
         else:
             axis.vlines(x, low, high, color=color, alpha=0.3, linewidth=5)
-        axis.plot(n, [value(row) for row in found], "--" if is_dashed(entry) else "-", color=color, marker="o",
+        axis.plot(positions, [value(row) for row in entry_rows], "--" if is_dashed(entry) else "-", color=color, marker="o",
                   **({"linewidth": 3, "markersize": 6} if entry.is_emphasized else {}))
-        line_ends.append((entry, found[-1], n[-1]))
+        line_ends.append((entry, entry_rows[-1], positions[-1]))
     return line_ends
 
 
@@ -106,42 +106,42 @@ def draw_memory(rows: list[Row], origin: str, theme: str):
 
 
 def draw_circles(rows: list[Row], origin: str, theme: str):
-    """Draws speed against length, with memory as the area of a circle, as in the papers."""
+    """Draws speed against length, with memory as the area of a circle."""
     lengths = sorted({row.case.n for row in rows})
     largest = max(row.case.value("peak_bytes") for row in rows)
-    points_per_byte = 2600 / largest  # area in square points
+    area_per_byte = 2600 / largest  # area in square points
     figure, axis = plt.subplots(figsize=(7.4, max(5.6, figure_height(len(entries_of(rows))))))
     ends = []
     for entry in entries_of(rows):
-        found = sorted((row for row in rows if row.entry is entry), key=lambda row: row.case.n)
+        entry_rows = sorted((row for row in rows if row.entry is entry), key=lambda row: row.case.n)
         color = on_paper(entry.color, theme)
-        axis.plot([row.case.n for row in found], [1 / row.case.seconds for row in found], color=color, linewidth=0.8, alpha=0.6)
-        ends.append(make_end(entry, found[-1].case.n, 1 / found[-1].case.seconds, theme))
+        axis.plot([row.case.n for row in entry_rows], [1 / row.case.seconds for row in entry_rows], color=color, linewidth=0.8, alpha=0.6)
+        ends.append(make_end(entry, entry_rows[-1].case.n, 1 / entry_rows[-1].case.seconds, theme))
     for row in sorted(rows, key=lambda row: -row.case.value("peak_bytes")):
         color = on_paper(row.entry.color, theme)
-        axis.scatter([row.case.n], [1 / row.case.seconds], s=max(row.case.value("peak_bytes") * points_per_byte, 6), color=color, alpha=0.5, edgecolors=color, zorder=3)
+        axis.scatter([row.case.n], [1 / row.case.seconds], s=max(row.case.value("peak_bytes") * area_per_byte, 6), color=color, alpha=0.5, edgecolors=color, zorder=3)
     axis.margins(x=0.1, y=0.1)
     format_axes(axis, lengths, PLAIN)
     axis.set_xlabel("length N")
     axis.set_ylabel("calls (forward + backward) per second")
     label_ends(axis, ends)
-    samples = [10**math.floor(math.log10(largest)) / 10**k for k in (0, 1)]
-    handles = [Line2D([], [], marker="o", linestyle="none", color=ink(soft=True), alpha=0.5, markersize=math.sqrt(max(s * points_per_byte, 6)), label=format_bytes(s, "g"))
-               for s in samples]
+    legend_bytes = [10**math.floor(math.log10(largest)) / 10**k for k in (0, 1)]
+    handles = [Line2D([], [], marker="o", linestyle="none", color=ink(soft=True), alpha=0.5, markersize=math.sqrt(max(s * area_per_byte, 6)), label=format_bytes(s, "g"))
+               for s in legend_bytes]
     axis.legend(handles=handles, title="peak memory", loc="lower left", labelspacing=1.6, borderpad=1.0, handletextpad=1.8, fontsize=9, title_fontsize=9)
     finish(figure, "Speed, length and memory", f"{subtitle_of(rows)}; area: peak memory; higher is better", origin)
     return figure
 
 
 def draw_roofline(rows: list[Row], origin: str, theme: str):
-    """Draws the rate of computing under the two roofs, and the share of the nearer roof of every entry."""
-    names = entries_of(rows)
-    figure, (roof, bars) = plt.subplots(1, 2, figsize=(12, figure_height(len(names))), gridspec_kw={"wspace": 1.25})
-    copy, peak = (max(row.case.value(key) for row in rows) for key in ("copy_bytes_per_second", "peak_flops_per_second"))
+    """Draws a roofline plot, and each entry's throughput as a fraction of its nearer roof."""
+    entries = entries_of(rows)
+    figure, (roof, bars) = plt.subplots(1, 2, figsize=(12, figure_height(len(entries))), gridspec_kw={"wspace": 1.25})
+    copy_bandwidth, peak_flops = (max(row.case.value(key) for row in rows) for key in ("copy_bytes_per_second", "peak_flops_per_second"))
     points = [row for row in rows if row.case.value("flops_per_second")]
-    spots = [row.case.value("flops_per_byte") for row in points] + [peak / copy]
-    x = [min(spots) / 2, peak / copy, max(spots) * 2]
-    roof.plot(x, [min(copy * intensity, peak) / 1e9 for intensity in x], color=ink(), linewidth=1.6)
+    intensities = [row.case.value("flops_per_byte") for row in points] + [peak_flops / copy_bandwidth]
+    x = [min(intensities) / 2, peak_flops / copy_bandwidth, max(intensities) * 2]
+    roof.plot(x, [min(copy_bandwidth * intensity, peak_flops) / 1e9 for intensity in x], color=ink(), linewidth=1.6)
     for row in points:
         color = on_paper(row.entry.color, theme)
         hollow = row.case.direction == "training"
@@ -153,24 +153,24 @@ def draw_roofline(rows: list[Row], origin: str, theme: str):
         axis.set_major_locator(FixedLocator(choose_round_numbers(low, high, 8)))
         axis.set_major_formatter(PLAIN)
         axis.set_minor_locator(NullLocator())
-    slope = math.sqrt(x[0] * x[1])
-    roof.annotate(f"copy {copy / 1e9:.0f} GB/s", (slope, copy * slope / 1e9), (7, -9), textcoords="offset points", fontsize=8.5, color=ink(soft=True),
+    label_x = math.sqrt(x[0] * x[1])
+    roof.annotate(f"copy {copy_bandwidth / 1e9:.0f} GB/s", (label_x, copy_bandwidth * label_x / 1e9), (7, -9), textcoords="offset points", fontsize=8.5, color=ink(soft=True),
                   path_effects=halo())
-    roof.annotate(f"multiply-add {peak / 1e9:.0f} GFLOP/s", (x[2], peak / 1e9), (0, 5), textcoords="offset points", fontsize=8.5, ha="right", color=ink(soft=True),
+    roof.annotate(f"multiply-add {peak_flops / 1e9:.0f} GFLOP/s", (x[2], peak_flops / 1e9), (0, 5), textcoords="offset points", fontsize=8.5, ha="right", color=ink(soft=True),
                   path_effects=halo())
     label_points(roof, [row for row in points if row.case.direction != "training"], theme)
     roof.set_xlabel("operations per byte of inputs and outputs")
     roof.set_ylabel("GFLOP/s")
     roof.set_title("speed of computing")
 
-    for y, entry in enumerate(names):
-        found = {row.case.direction: row.share for row in rows if row.entry is entry}
+    for y, entry in enumerate(entries):
+        shares = {row.case.direction: row.share for row in rows if row.entry is entry}
         for offset, direction in ((-0.2, "forward_values"), (0.2, "training")):
-            if direction in found:
-                bars.barh(y + offset, found[direction][0] * 100, 0.36, color=on_paper(entry.color, theme), alpha=1.0 if direction == "forward_values" else 0.5)
-        bars.annotate(format_shares(list(found.values())), (100 * max(share for share, _ in found.values()), y), (4, 0), textcoords="offset points",
+            if direction in shares:
+                bars.barh(y + offset, shares[direction][0] * 100, 0.36, color=on_paper(entry.color, theme), alpha=1.0 if direction == "forward_values" else 0.5)
+        bars.annotate(format_shares(list(shares.values())), (100 * max(share for share, _ in shares.values()), y), (4, 0), textcoords="offset points",
                       va="center", fontsize=7.5, color=ink(soft=True))
-    bars.set_yticks(range(len(names)), [entry.label for entry in names])
+    bars.set_yticks(range(len(entries)), [entry.label for entry in entries])
     bars.invert_yaxis()
     bars.grid(False, axis="y")
     bars.tick_params(axis="y", labelcolor=ink())
@@ -205,11 +205,11 @@ def pictures_of(rows: list[Row]) -> dict[str, tuple[Callable, list[Row]]]:
     rows = [row for row in rows if row.case.dtype == dtype]
     training = [row for row in rows if row.case.direction == "training"] or rows
     longest = max(row.case.n for row in rows)
-    found = {"speedup": (draw_speedup, [row for row in training if row.speedup]),
+    pictures = {"speedup": (draw_speedup, [row for row in training if row.speedup]),
              "memory": (draw_memory, [row for row in training if row.case.value("peak_bytes")]),
              "roofline": (draw_roofline, [row for row in rows if row.case.n == longest and row.case.value("share_of_copy")]),
              "circles": (draw_circles, [row for row in training if row.case.value("peak_bytes")])}
-    return {stem: (function, rows) for stem, (function, rows) in found.items() if rows}
+    return {stem: (function, rows) for stem, (function, rows) in pictures.items() if rows}
 
 
 def draw(rows: list[Row], origin: str, folder: Path) -> None:

@@ -48,10 +48,10 @@ def make_table(o: argparse.Namespace, runs: Runs) -> None:
         result = tables.listops_table(runs, results, name)
         draw(o.results / "table-listops", f"ListOps, {name}", [curve_of(seeds, scaled_by(name, seeds[0][0].flags)) for seeds in results], o.seeds,
              baseline_lines(runs, results[0][0][0].flags), describe_origin())
-    result.says.append(f"{describe_origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
+    result.notes.append(f"{describe_origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
     o.results.mkdir(parents=True, exist_ok=True)
     (o.results / f"table-{o.table}.md").write_text(result.markdown(), encoding="utf-8")
-    (o.results / f"table-{o.table}.json").write_text(json.dumps({"columns": result.columns, "rows": result.rows, "says": result.says}, indent=1) + "\n", encoding="utf-8")
+    (o.results / f"table-{o.table}.json").write_text(json.dumps({"columns": result.columns, "rows": result.rows, "says": result.notes}, indent=1) + "\n", encoding="utf-8")
     print(result.markdown())
 
 

@@ -215,8 +215,8 @@ class convolution_task {
   convolution_kernels<T> const& kernels_;
   column_chunk chunk_;
   index_t first_, end_;  // rows of the segment
-  index_t valid_,
-      valid_end_;  // number of valid rows of the sample; end of the segment's valid rows
+  index_t valid_;        // valid rows of the sample
+  index_t valid_end_;    // end of the segment's valid rows
   convolution_buffers<T> buffers_;
 };
 

@@ -64,10 +64,10 @@ struct bitonic {
       Row::compare_exchange(registers[Low], registers[Low + Step]);
     }
   }
-  template <std::size_t Low, std::size_t Step, std::size_t... I>
-  static SLICESORT_INLINE void odd_even_level(Row* registers, std::index_sequence<I...>) {
-    (Row::compare_exchange(registers[Low + Step + 2 * Step * I],
-                           registers[Low + 2 * Step + 2 * Step * I]),
+  template <std::size_t Low, std::size_t Step, std::size_t... Indices>
+  static SLICESORT_INLINE void odd_even_level(Row* registers, std::index_sequence<Indices...>) {
+    (Row::compare_exchange(registers[Low + Step + 2 * Step * Indices],
+                           registers[Low + 2 * Step + 2 * Step * Indices]),
      ...);
   }
 
@@ -79,33 +79,34 @@ struct bitonic {
       half_clean<Levels - 1>(registers + (std::size_t{1} << Levels) / 2);
     }
   }
-  template <std::size_t Half, std::size_t... I>
-  static SLICESORT_INLINE void half_level(Row* registers, std::index_sequence<I...>) {
-    (Row::compare_exchange(registers[I], registers[I + Half]), ...);
+  template <std::size_t Half, std::size_t... Indices>
+  static SLICESORT_INLINE void half_level(Row* registers, std::index_sequence<Indices...>) {
+    (Row::compare_exchange(registers[Indices], registers[Indices + Half]), ...);
   }
 
-  template <std::size_t... I>
-  static void sort_rows(Row* rows, std::size_t n, std::index_sequence<I...>) {
-    Row registers[pass_rows] = {(I < n ? rows[I] : Row::last())...};
+  template <std::size_t... Indices>
+  static void sort_rows(Row* rows, std::size_t n, std::index_sequence<Indices...>) {
+    Row registers[pass_rows] = {(Indices < n ? rows[Indices] : Row::last())...};
     odd_even_sort<0, pass_rows>(registers);
-    ((I < n ? void(rows[I] = registers[I]) : void()), ...);
+    ((Indices < n ? void(rows[Indices] = registers[Indices]) : void()), ...);
   }
 
   // Applies `Levels` levels of half-cleaners to 2^Levels rows that are `distance` apart.
-  template <int Levels, std::size_t... I>
+  template <int Levels, std::size_t... Indices>
   static SLICESORT_INLINE void clean_rows(Row* rows, std::size_t distance,
-                                          std::index_sequence<I...>) {
-    Row registers[sizeof...(I)] = {rows[I * distance]...};
+                                          std::index_sequence<Indices...>) {
+    Row registers[sizeof...(Indices)] = {rows[Indices * distance]...};
     half_clean<Levels>(registers);
-    ((rows[I * distance] = registers[I]), ...);
+    ((rows[Indices * distance] = registers[Indices]), ...);
   }
   // Like clean_rows, with only `valid` rows.
-  template <int Levels, std::size_t... I>
+  template <int Levels, std::size_t... Indices>
   static void clean_partial_rows(Row* rows, std::size_t distance, std::size_t valid,
-                                 std::index_sequence<I...>) {
-    Row registers[sizeof...(I)] = {(I < valid ? rows[I * distance] : Row::last())...};
+                                 std::index_sequence<Indices...>) {
+    Row registers[sizeof...(Indices)] = {
+        (Indices < valid ? rows[Indices * distance] : Row::last())...};
     half_clean<Levels>(registers);
-    ((I < valid ? void(rows[I * distance] = registers[I]) : void()), ...);
+    ((Indices < valid ? void(rows[Indices * distance] = registers[Indices]) : void()), ...);
   }
 
   // Applies `Levels` levels to a bitonic sequence of `size` rows (a power of two), of which the
@@ -154,29 +155,29 @@ struct bitonic {
 
   // Applies the first `Levels` levels of a merge to 2^Levels rows, which are `distance` apart: the
   // rows from `low` on are compared with their mirror images, the rows from `high` on.
-  template <int Levels, std::size_t... I>
+  template <int Levels, std::size_t... Indices>
   static SLICESORT_INLINE void mirror_rows(Row* low, Row* high, std::size_t distance,
-                                           std::index_sequence<I...>) {
-    constexpr std::size_t half = sizeof...(I);
-    Row registers[2 * half] = {low[I * distance]..., high[I * distance]...};
-    (Row::compare_exchange(registers[I], registers[2 * half - 1 - I]), ...);
+                                           std::index_sequence<Indices...>) {
+    constexpr std::size_t half = sizeof...(Indices);
+    Row registers[2 * half] = {low[Indices * distance]..., high[Indices * distance]...};
+    (Row::compare_exchange(registers[Indices], registers[2 * half - 1 - Indices]), ...);
     half_clean<Levels - 1>(registers);
     half_clean<Levels - 1>(registers + half);
-    ((low[I * distance] = registers[I]), ...);
-    ((high[I * distance] = registers[half + I]), ...);
+    ((low[Indices * distance] = registers[Indices]), ...);
+    ((high[Indices * distance] = registers[half + Indices]), ...);
   }
   // Like mirror_rows, with only `valid` rows in the upper half.
-  template <int Levels, std::size_t... I>
+  template <int Levels, std::size_t... Indices>
   static void mirror_partial_rows(Row* low, Row* high, std::size_t distance, std::size_t valid,
-                                  std::index_sequence<I...>) {
-    constexpr std::size_t half = sizeof...(I);
-    Row registers[2 * half] = {low[I * distance]...,
-                               (I < valid ? high[I * distance] : Row::last())...};
-    (Row::compare_exchange(registers[I], registers[2 * half - 1 - I]), ...);
+                                  std::index_sequence<Indices...>) {
+    constexpr std::size_t half = sizeof...(Indices);
+    Row registers[2 * half] = {low[Indices * distance]...,
+                               (Indices < valid ? high[Indices * distance] : Row::last())...};
+    (Row::compare_exchange(registers[Indices], registers[2 * half - 1 - Indices]), ...);
     half_clean<Levels - 1>(registers);
     half_clean<Levels - 1>(registers + half);
-    ((low[I * distance] = registers[I]), ...);
-    ((I < valid ? void(high[I * distance] = registers[half + I]) : void()), ...);
+    ((low[Indices * distance] = registers[Indices]), ...);
+    ((Indices < valid ? void(high[Indices * distance] = registers[half + Indices]) : void()), ...);
   }
   // Merges two sorted runs: the first `half` rows (a power of two) and the n - half after them. The
   // first pass applies `Levels` levels.

@@ -2,7 +2,7 @@
 """short_convolution: depthwise filters along the length."""
 import torch
 
-from .registration import register, require_rank, require_sequence, widest_precision
+from .registration import cast_to_widest_dtype, register, require_rank, require_sequence
 
 
 def _fake(x, weights, shift, lengths=None):
@@ -37,6 +37,6 @@ def short_convolution(x, weights, shift=None, lengths=None):
     x, y: `[batch, length, channels]`; weights: `[groups, taps]` with up to 64 taps, of one dtype (autocast casts to the
     wider); groups divides channels. `shift` is taps - 1 by default, which is causal; (taps - 1) // 2 is centered.
     """
-    x, weights = widest_precision(x, weights)
+    x, weights = cast_to_widest_dtype(x, weights)
     require_rank(weights, "weights", 2, "[groups, taps]")
     return _short_convolution(x, weights, weights.size(1) - 1 if shift is None else shift, lengths)

@@ -223,7 +223,8 @@ class EveryFunction(unittest.TestCase):
         for name in F.__all__:
             function, parameters = getattr(F, name), inspect.signature(getattr(F, name)).parameters
             required = {n: tensors[n] for n, p in parameters.items() if p.default is p.empty and n in tensors}
-            for policy in policies & set(parameters):
+            numbers = {"shift"} if name == "short_convolution" else set()
+            for policy in policies & set(parameters) - numbers:
                 with self.subTest(name, policy=policy), self.assertRaisesRegex(
                         TypeError, rf"^{policy} is a Tensor of shape \[6, 6\], must be text"):
                     function(**required, **{policy: allowed})

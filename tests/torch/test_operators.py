@@ -116,7 +116,8 @@ class Layouts(unittest.TestCase):
     def test_lengths(self):
         lengths = torch.tensor([LENGTH, 5])
         for case in CASES:
-            if case.name.startswith(("permute", "merge_attention", "softmax_attention", "linear_attention", "multi", "sparse_mix", "csp one")):
+            if case.name.startswith(("permute", "merge_attention", "softmax_attention", "linear_attention", "multi", "sparse_mix", "csp one",
+                                     "short_convolution")):
                 continue
             x = case.tensors()[0]
             name = case.name.split()[0]
@@ -127,6 +128,10 @@ class Layouts(unittest.TestCase):
                 self.assertTrue(torch.equal(y[1, 5:], x[1, 5:]))
                 if name not in ("csp", "sinkhorn_csp"):  # their linear shift depends on the tensor's length
                     torch.testing.assert_close(y[1:, :5], call(x[1:, :5], **arguments))
+        x, weights = torch.randn(2, LENGTH, 4), torch.randn(4, 3)
+        y = F.short_convolution(x, weights, shift=1, lengths=lengths)
+        self.assertTrue(torch.equal(y[1:, :5], F.short_convolution(x[1:, :5], weights, shift=1)))
+        self.assertTrue(torch.equal(y[1, 5:], torch.zeros_like(y[1, 5:])))
         q, k, v = (torch.randn(2, 3, LENGTH, 4) for _ in range(3))
         for call in (F.softmax_attention, F.linear_attention):
             y = call(q, k, v, lengths=lengths, query_lengths=lengths)

@@ -38,5 +38,4 @@ def short_convolution(x, weights, shift=None, lengths=None):
     wider); groups divides channels. `shift` is taps - 1 by default, which is causal; (taps - 1) // 2 is centered.
     """
     x, weights = cast_to_widest_dtype(x, weights)
-    require_rank(weights, "weights", 2, "[groups, taps]")
-    return _short_convolution(x, weights, weights.size(1) - 1 if shift is None else shift, lengths)
+    return _short_convolution(x, weights, weights.size(-1) - 1 if shift is None else shift, lengths)

@@ -6,7 +6,7 @@ from_chars, since the decimal point of other functions depends on the locale."""
 import ast
 import re
 
-from common import files, finish, relative_name
+from common import files, finish, python_files, relative_name
 
 LOCALE_DEPENDENT = re.compile(r"\b(strto(f|d|ld)|ato(f|i|l|ll)|sto(f|d|ld)|s?scanf|isspace)\s*\(")
 PROGRAMS = {"run", "Popen", "check_output", "check_call", "call", "getoutput"}
@@ -29,7 +29,7 @@ def lacks_encoding(call: ast.Call) -> bool:
     return "b" not in modes[0] if modes else isinstance(call.func, ast.Name) and function == "open"
 
 
-sources = [path for path in files() if path.suffix == ".py" or path.read_bytes()[:40].startswith(b"#!/usr/bin/env python3")]
+sources = python_files()
 errors = [f"{relative_name(path)}:{node.lineno}: names no encoding" for path in sources
           for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call) and lacks_encoding(node)]
 errors += [f"{relative_name(path)}:{number}: {found[0]}..) depends on the locale" for under in ("include", "examples/learning", "examples/bindings", "examples/jax", "examples/torch")

@@ -6,9 +6,10 @@ import ast
 import builtins
 import symtable
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-from common import files, finish, relative_name
+from common import finish, python_files, relative_name
 
 DEFINED = {*dir(builtins), "__file__", "__name__", "__doc__"}
 
@@ -19,6 +20,7 @@ def scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
         yield from scopes(child)
 
 
+@cache
 def global_names(source: str) -> set[str]:
     module = symtable.symtable(source, "", "exec")
     names = {symbol.get_name() for symbol in module.get_symbols() if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()}
@@ -50,13 +52,11 @@ def missing_imports(source: str, path: Path) -> set[str]:
         if module is not None:
             submodules = {file.stem for file in module.parent.glob("*.py")} | {folder.name for folder in module.parent.iterdir() if folder.is_dir()}
             known = global_names(SOURCES[module]) | (submodules if module.name == "__init__.py" else set())
-            missing |= {f"{alias.name} of {relative_name(module)}" for alias in node.names if alias.name != "*"} - {
-                f"{name} of {relative_name(module)}" for name in known}
+            missing |= {f"{alias.name} of {relative_name(module)}" for alias in node.names if alias.name not in known | {"*"}}
     return missing
 
 
-SOURCES = {path: path.read_text(encoding="utf-8") for path in files()
-           if path.suffix == ".py" or path.read_bytes()[:40].startswith(b"#!/usr/bin/env python3")}
+SOURCES = {path: path.read_text(encoding="utf-8") for path in python_files()}
 FOLDERS = {path.parent for path in SOURCES} | {path.parent.parent for path in SOURCES}
 errors = [f"{relative_name(path)}: `{name}` is not defined" for path, source in SOURCES.items()
           for name in sorted(undefined_names(source) | missing_imports(source, path))]

@@ -31,6 +31,10 @@ def files(*suffixes: str, under: str = "") -> list[Path]:
                   and (not suffixes or f.suffix in suffixes))
 
 
+def python_files() -> list[Path]:
+    return [path for path in files() if path.suffix == ".py" or path.read_bytes()[:40].startswith(b"#!/usr/bin/env python3")]
+
+
 def headers(*suffixes: str) -> list[Path]:
     return files(*(suffixes or (".hpp", ".cuh", ".inl")), under="include")
 

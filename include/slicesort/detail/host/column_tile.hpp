@@ -111,6 +111,15 @@ template <class T, class Extents>
 constexpr bool should_stream(Extents e) {
   return e.size() * static_cast<index_t>(sizeof(T)) >= index_t{1} << 20;
 }
+// True if rows of `width` elements, starting at `row`, should use streaming stores: the tensor is
+// large, and the rows are whole cache lines.
+template <class Tensor, class T>
+bool should_stream_rows(Tensor const& tensor, T const* row, index_t width) {
+  constexpr index_t line = 64, size = sizeof(T);
+  return should_stream<T>(tensor.extents()) && tensor.strides().channels == 1 &&
+         reinterpret_cast<std::uintptr_t>(row) % line == 0 &&
+         tensor.strides().length * size % line == 0 && width * size % line == 0;
+}
 
 // Prefetches the dense row `Distance` rows ahead, because hardware prefetchers stop at the end of a
 // page. Locality 3 is the L1 cache, 2 is the L2 cache. Computes the address as an integer, because

@@ -35,17 +35,6 @@ struct row_kernels {
                       index_t pitch) = nullptr;
 };
 
-// True if rows starting at `row` should use streaming stores: the tensor is large, and rows are
-// whole cache lines.
-template <class T>
-bool should_stream_rows(T const* row, tensor4<T> tensor) {
-  constexpr index_t line_bytes = 64, element_bytes = sizeof(T);
-  return should_stream<T>(tensor.extents()) && tensor.strides().channels == 1 &&
-         reinterpret_cast<std::uintptr_t>(row) % line_bytes == 0 &&
-         tensor.strides().length * element_bytes % line_bytes == 0 &&
-         tensor.extents().channels * element_bytes % line_bytes == 0;
-}
-
 // A `Head` is one head of one sample; `at(tensor, row)` points to the first element of a row.
 template <class T>
 class row_access {
@@ -78,7 +67,7 @@ class row_access {
              index_t count, grad_mode mode) const {
     if (to.extents().channels == 0) return;
     if (kernels_.stream_rows != nullptr && mode == grad_mode::overwrite &&
-        should_stream_rows(head.at(to, first), to))
+        should_stream_rows(to, head.at(to, first), to.extents().channels))
       return kernels_.stream_rows(from, pitch, count, to.extents().channels, head.at(to, first),
                                   to.strides().length);
     store(from, pitch, count, to.extents().channels, head.at(to, first), to.strides().length,

@@ -20,7 +20,7 @@ template <>
 struct device_implementation<short_convolution_op> {
   template <class T, class Grid>
   static void plan(Grid const&, convolution_shape const& shape, arena& memory) {
-    (void)take_weight_sums(memory, shape);
+    (void)shape.take_weight_sums(memory);
   }
 
   template <class Grid, class T>
@@ -36,7 +36,7 @@ struct device_implementation<short_convolution_op> {
     if (!params.needs_weight_gradient) return;
     arena memory(w);
     convolution_shape const shape = params.shape();
-    double* const sums = take_weight_sums(memory, shape);
+    double* const sums = shape.take_weight_sums(memory);
     if (!shape.extents.empty()) {
       correlate_rows_kernel<T> kernel{};
       kernel.dy = params.dy;
@@ -65,12 +65,6 @@ struct device_implementation<short_convolution_op> {
   }
 
  private:
-  static double* take_weight_sums(arena& memory, convolution_shape const& shape) {
-    extents3 const e = shape.extents;
-    return memory.take<double>(amount(e.empty() ? 0 : e.batch * e.channels) * shape.segments() *
-                               shape.taps);
-  }
-
   template <class Kernel>
   static void set_columns(Kernel& kernel, index_t channels, strides3 strides) {
     kernel.width = static_cast<int>(std::min<index_t>(bit_ceil(channels), warp_threads));

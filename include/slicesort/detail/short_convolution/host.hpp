@@ -19,21 +19,19 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
 SLICESORT_DETAIL_BEGIN
 
-// Columns per task: wide, so rows are read in long pieces, unless the weights would not fit in the
-// L1 cache.
+// Columns per task, at most those of a sample: wide, so rows are read in long pieces, unless the
+// weights would not fit in the L1 cache.
 inline index_t convolution_columns(convolution_shape const& shape) {
   return std::min(shape.extents.channels,
                   std::clamp<index_t>(4096 / shape.taps / 64 * 64, 64, 1024));
 }
 
-// Memory of a thread. All matrices have `columns` columns.
+// Memory of a thread, for `width` columns.
 template <class T>
 struct convolution_buffers {
-  index_t columns;
   T *rows, *x_rows;           // [tile rows + taps - 1], copies of strided rows
   T* output;                  // [tile rows]
   T* zeros;                   // [1]
@@ -41,8 +39,7 @@ struct convolution_buffers {
   double* weight_sums;        // [taps]
 
   convolution_buffers(arena& memory, index_t taps, index_t width)
-      : columns(width),
-        rows(memory.take<T>(amount(convolution_tile_rows + taps - 1) * width)),
+      : rows(memory.take<T>(amount(convolution_tile_rows + taps - 1) * width)),
         x_rows(memory.take<T>(amount(convolution_tile_rows + taps - 1) * width)),
         output(memory.take<T>(amount(convolution_tile_rows) * width)),
         zeros(memory.take<T>(amount(width))),
@@ -59,10 +56,8 @@ struct convolution_layout {
   convolution_layout(arena& memory, host_exec const& exec, convolution_shape const& shape)
       : chunks(shape.extents, std::max<index_t>(convolution_columns(shape), 1)),
         thread_buffers(memory, exec.threads, amount(chunks.count()) * shape.segments(), shape.taps,
-                       convolution_columns(shape)),
-        weight_sums(memory.take<double>(
-            amount(shape.extents.empty() ? 0 : shape.extents.batch * shape.extents.channels) *
-            shape.segments() * shape.taps)) {}
+                       chunks.channels()),
+        weight_sums(shape.take_weight_sums(memory)) {}
 };
 
 // Pointers to the rows that a tile of output rows [first, first + count) reads: from `shift` before
@@ -134,29 +129,31 @@ class convolution_task {
   void load_weights(tensor3<T const> weights, index_t channels, bool reversed) const {
     index_t const taps = weights.extents().length,
                   group_channels = channels / weights.extents().channels;
-    for (index_t k = 0; k < taps; ++k)
-      for (index_t c = 0; c < chunk_.channels; ++c)
-        buffers_.weights[k * chunk_.channels + c] = static_cast<A>(
-            weights(0, reversed ? taps - 1 - k : k, (chunk_.channel + c) / group_channels));
+    for (index_t c = 0; c < chunk_.channels; ++c) {
+      index_t const group = (chunk_.channel + c) / group_channels;
+      for (index_t k = 0; k < taps; ++k)
+        buffers_.weights[k * chunk_.channels + c] =
+            static_cast<A>(weights(0, reversed ? taps - 1 - k : k, group));
+    }
   }
 
-  void forward(tensor3<T const> x, tensor3<T> y, convolution_window window) const {
-    convolve(x, y, window, grad_mode::overwrite, [](index_t, index_t, convolved_rows<T> const&) {});
+  void convolve(tensor3<T const> from, tensor3<T> to, convolution_window window,
+                grad_mode mode) const {
+    convolve(from, to, window, mode, [](index_t, index_t, convolved_rows<T> const&) {});
   }
 
-  // Computes dx, and the segment's sums of dweights, [tap][channel of the tensor].
+  // Computes dx and, if requested, the segment's sums of dweights, [tap][channel of the tensor].
   void backward(short_convolution_backward<T> const& params, double* sums) const {
     convolution_window const window = params.window, reversed = window.reversed();
+    if (!params.needs_weight_gradient) return convolve(params.dy, params.dx, reversed, params.mode);
     std::fill_n(buffers_.weight_sums, window.taps * chunk_.channels, 0.0);
     convolved_rows<T> x(params.x, chunk_, window, valid_, buffers_.x_rows, buffers_.zeros);
     convolve(params.dy, params.dx, reversed, params.mode,
              [&](index_t first, index_t count, convolved_rows<T> const& dy) {
-               if (!params.needs_weight_gradient) return;
                x.load(first, count);
                kernels_.correlate(dy[reversed.shift], x[0], window.taps, count, chunk_.channels,
                                   buffers_.weight_sums);
              });
-    if (!params.needs_weight_gradient) return;
     for (index_t k = 0; k < window.taps; ++k)
       std::copy_n(buffers_.weight_sums + k * chunk_.channels, chunk_.channels,
                   sums + k * params.dy.extents().channels + chunk_.channel);
@@ -169,47 +166,33 @@ class convolution_task {
                 F const& each_tile) const {
     convolved_rows<T> rows(from, chunk_, window, valid_, buffers_.rows, buffers_.zeros);
     T* const target = to.data() + to.offset(chunk_.batch, 0, chunk_.channel);
-    index_t const pitch = to.strides().length, channel_stride = to.strides().channels;
-    bool const dense = channel_stride == 1;
-    auto const kernel = kernels_.convolve(mode == grad_mode::accumulate ? row_output::add
-                                          : dense && can_stream(to)     ? row_output::stream
-                                                                        : row_output::store);
+    index_t const pitch = to.strides().length;
+    auto const kernel = mode == grad_mode::accumulate                     ? kernels_.add
+                        : should_stream_rows(to, target, chunk_.channels) ? kernels_.stream
+                                                                          : kernels_.store;
     for (index_t first = first_, count; first < valid_end_; first += count) {
       count = std::min(convolution_tile_rows, valid_end_ - first);
       rows.load(first, count);
-      T* const tile = target + first * pitch;
-      if (dense) {
-        kernel(rows[0], buffers_.weights, window.taps, count, chunk_.channels, tile, pitch);
+      if (to.strides().channels == 1) {
+        kernel(rows[0], buffers_.weights, window.taps, count, chunk_.channels,
+               target + first * pitch, pitch);
       } else {
-        if (mode == grad_mode::accumulate)
-          for_each_output(count, [&](index_t i, index_t c, T& out) {
-            out = tile[i * pitch + c * channel_stride];
+        auto const for_each_output = [&](auto const& f) {
+          for_each_element(to, chunk_, first, first + count, [&](index_t c, index_t i, T& element) {
+            f(element, buffers_.output[(i - first) * chunk_.channels + c]);
           });
+        };
+        if (mode == grad_mode::accumulate)
+          for_each_output([](T const& element, T& output) { output = element; });
         kernel(rows[0], buffers_.weights, window.taps, count, chunk_.channels, buffers_.output,
                chunk_.channels);
-        for_each_output(count, [&](index_t i, index_t c, T& out) {
-          tile[i * pitch + c * channel_stride] = out;
-        });
+        for_each_output([](T& element, T const& output) { element = output; });
       }
       each_tile(first, count, rows);
     }
-    if (mode == grad_mode::accumulate) return;
-    for (index_t i = valid_end_; i < end_; ++i)
-      for (index_t c = 0; c < chunk_.channels; ++c)
-        target[i * pitch + c * channel_stride] = T(0.0F);
-  }
-  template <class F>
-  void for_each_output(index_t count, F const& f) const {
-    for (index_t i = 0; i < count; ++i)
-      for (index_t c = 0; c < chunk_.channels; ++c)
-        f(i, c, buffers_.output[i * chunk_.channels + c]);
-  }
-  // True if the output should use streaming stores: it is large, and rows are whole cache lines.
-  bool can_stream(tensor3<T> to) const {
-    constexpr index_t line = 64, size = sizeof(T);
-    return should_stream<T>(to.extents()) && chunk_.channels * size % line == 0 &&
-           to.strides().length * size % line == 0 &&
-           reinterpret_cast<std::uintptr_t>(&to(chunk_.batch, 0, chunk_.channel)) % line == 0;
+    if (mode == grad_mode::overwrite)
+      for_each_element(to, chunk_, valid_end_, end_,
+                       [](index_t, index_t, T& element) { element = T(0.0F); });
   }
 
   convolution_kernels<T> const& kernels_;
@@ -232,7 +215,7 @@ struct host_implementation<short_convolution_op> {
                       workspace memory) {
     for_each_segment(exec, params, memory, [&](convolution_task<T> const& task, double*) {
       task.load_weights(params.weights, params.x.extents().channels, false);
-      task.forward(params.x, params.y, params.window);
+      task.convolve(params.x, params.y, params.window, grad_mode::overwrite);
     });
   }
 
@@ -260,16 +243,13 @@ struct host_implementation<short_convolution_op> {
     convolution_layout<T> const layout(memory, exec, shape);
     convolution_kernels<T> const kernels = convolution_kernels_of<T>(exec.instructions);
     for_each_task(exec, layout.chunks.count() * segments, [&](unsigned thread, index_t index) {
-      sample_chunk const samples = layout.chunks[index / segments];
+      column_chunk const chunk = layout.chunks[index / segments][0];
       index_t const segment = index % segments;
-      for (index_t s = 0; s < samples.batches; ++s) {
-        column_chunk const chunk = samples[s];
-        f(convolution_task<T>(kernels, chunk, segment,
-                              valid_rows(params.lengths, chunk.batch, shape.extents.length),
-                              shape.extents.length, layout.thread_buffers[thread]),
-          layout.weight_sums +
-              (chunk.batch * segments + segment) * shape.taps * shape.extents.channels);
-      }
+      f(convolution_task<T>(kernels, chunk, segment,
+                            valid_rows(params.lengths, chunk.batch, shape.extents.length),
+                            shape.extents.length, layout.thread_buffers[thread]),
+        layout.weight_sums +
+            (chunk.batch * segments + segment) * shape.taps * shape.extents.channels);
     });
     return layout.weight_sums;
   }

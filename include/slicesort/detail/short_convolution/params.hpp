@@ -2,6 +2,7 @@
 // Parameters of short_convolution.
 #pragma once
 
+#include <slicesort/detail/core/arena.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -31,6 +32,11 @@ struct convolution_shape {
 
   index_t segments() const {
     return (extents.length + convolution_segment_rows - 1) / convolution_segment_rows;
+  }
+  // Allocates the sums of all segments, [sample][segment][tap][channel].
+  double* take_weight_sums(arena& memory) const {
+    return memory.take<double>(amount(extents.empty() ? 0 : extents.batch * extents.channels) *
+                               segments() * taps);
   }
 };
 

@@ -179,8 +179,8 @@ class linear_task {
   void store_divided(tensor4<T> y, index_t first, int rows) const {
     if (y.extents().channels == 0) return;
     T* const to = head.at(y, first);
-    auto const store =
-        should_stream_rows<T>(to, y) ? kernels.store_scaled_around : kernels.store_scaled;
+    auto const store = should_stream_rows(y, to, y.extents().channels) ? kernels.store_scaled_around
+                                                                       : kernels.store_scaled;
     if (y.strides().channels == 1)
       return store(memory.results, width.values, rows, y.extents().channels,
                    memory.inverse_divisors, to, y.strides().length);

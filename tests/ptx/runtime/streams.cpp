@@ -167,6 +167,12 @@ cudaStreamCaptureStatus capture_status(stream const& s) {
   return s.capturing->invalidated ? cudaStreamCaptureStatusInvalidated
                                   : cudaStreamCaptureStatusActive;
 }
+bool invalidate_capture(stream const& s) {
+  guard const lock(registry().mutex);
+  if (s.capturing == nullptr) return false;
+  s.capturing->invalidated = true;
+  return true;
+}
 void require_no_capture(stream const& s, char const* action) {
   if (capture_status(s) != cudaStreamCaptureStatusNone)
     abort_unsupported(std::string(action) + " in a stream that is being captured is not supported");

@@ -68,6 +68,8 @@ void wait_for_device();
 cudaError_t begin_capture(stream& s, cudaStreamCaptureMode mode);
 cudaError_t end_capture(stream& s, graph_nodes& nodes);
 cudaStreamCaptureStatus capture_status(stream const& s);
+// Invalidates the capture of the stream. Returns false if there is none.
+bool invalidate_capture(stream const& s);
 // Ends the process if the stream is being captured, since graphs do not support `action`.
 void require_no_capture(stream const& s, char const* action);
 

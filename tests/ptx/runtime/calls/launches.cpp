@@ -18,20 +18,13 @@ using namespace ptx::runtime;
 
 namespace {
 
-// Returns the error code of a launch that the machine rejects.
-cudaError_t rejection_code(ptx::kernel const& k, ptx::launch const& launch_config) {
-  ptx::device_limits const& device = current_settings().device;
-  if (launch_config.block.count() == 0 || launch_config.block.count() > device.max_threads ||
-      launch_config.block.z > device.block_z || launch_config.grid.count() == 0 ||
-      launch_config.grid.x > device.grid_x || launch_config.grid.y > device.grid_y ||
-      launch_config.grid.z > device.grid_z)
-    return cudaErrorInvalidConfiguration;
-  if (k.max_threads != 0 && launch_config.block.count() > k.max_threads)
-    return cudaErrorLaunchOutOfResources;
-  if (launch_config.cluster > device.cluster_blocks ||
-      launch_config.grid.x % launch_config.cluster != 0)
+// Returns the error code of a launch that the machine rejects, that of driver 580.
+cudaError_t rejection_code(ptx::launch const& launch_config) {
+  bool const has_blocks = launch_config.grid.count() != 0 && launch_config.block.count() != 0;
+  if (has_blocks && (launch_config.cluster > current_settings().device.cluster_blocks ||
+                     launch_config.grid.x % launch_config.cluster != 0))
     return cudaErrorInvalidClusterSize;
-  return cudaErrorInvalidValue;  // too much shared memory
+  return cudaErrorInvalidValue;
 }
 
 void run_kernel(ptx::kernel const& k, ptx::launch launch_config) {
@@ -66,7 +59,7 @@ cudaError_t launch_kernel(void const* function, cudaLaunchConfig_t const& config
       ptx::error_message(k, launch_config, current_settings().device, found.dynamic_shared_bytes);
   if (!reason.empty()) {
     report(k.name + ": " + reason);
-    return rejection_code(k, launch_config);
+    return rejection_code(launch_config);
   }
   launch_config.parameters.resize(k.parameter_bytes);
   for (std::size_t i = 0; i < k.parameters.size(); ++i)

@@ -44,7 +44,9 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
   return call([&] {
-    if (find_stream(handle) == nullptr) return cudaErrorInvalidResourceHandle;
+    stream_ptr const s = find_stream(handle);
+    if (s == nullptr) return cudaErrorInvalidResourceHandle;
+    if (invalidate_capture(*s)) return cudaErrorStreamCaptureUnsupported;
     *device = 0;
     return cudaSuccess;
   });

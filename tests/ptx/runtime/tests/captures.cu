@@ -105,6 +105,22 @@ TEST_CASE("a wait, a query or an allocation during a capture fails and invalidat
   CHECK(cudaStreamDestroy(other) == cudaSuccess);
 }
 
+TEST_CASE("asking for the device of a captured stream invalidates any capture") {
+  int device = -1;
+  for (auto const mode : {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+                          cudaStreamCaptureModeRelaxed}) {
+    captured_stream const stream(mode);
+    cudaStream_t other = nullptr;
+    CHECK(cudaStreamCreate(&other) == cudaSuccess);
+    CHECK(cudaStreamGetDevice(other, &device) == cudaSuccess);
+    CHECK(stream.status() == cudaStreamCaptureStatusActive);
+    CHECK(cudaStreamGetDevice(stream.get, &device) == cudaErrorStreamCaptureUnsupported);
+    CHECK(stream.status() == cudaStreamCaptureStatusInvalidated);
+    CHECK(stream.end_invalid_capture() == cudaErrorStreamCaptureInvalidated);
+    CHECK(cudaStreamDestroy(other) == cudaSuccess);
+  }
+}
+
 TEST_CASE("a relaxed capture forbids nothing; a thread-local one does not affect other threads") {
   void* data = nullptr;
   cudaGraph_t graph = nullptr;

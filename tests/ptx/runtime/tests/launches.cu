@@ -69,12 +69,12 @@ TEST_CASE("the device runs its PTX") {
 TEST_CASE("a launch that a device rejects is rejected") {
   device_int const counter(0);
   int* const data = counter.data();
-  CHECK(launch(add_one, data, 1, 1025) == cudaErrorInvalidConfiguration);
-  CHECK(launch(add_one, data, 1, 0) == cudaErrorInvalidConfiguration);
-  CHECK(launch(add_one, data, 0, 1) == cudaErrorInvalidConfiguration);
-  CHECK(launch(add_one, data, 1, dim3(1, 1, 65)) == cudaErrorInvalidConfiguration);
-  CHECK(launch(add_one, data, dim3(1, 65536), 1) == cudaErrorInvalidConfiguration);
-  CHECK(launch(write_block_size, data, 1, 65) == cudaErrorLaunchOutOfResources);
+  CHECK(launch(add_one, data, 1, 1025) == cudaErrorInvalidValue);
+  CHECK(launch(add_one, data, 1, 0) == cudaErrorInvalidValue);
+  CHECK(launch(add_one, data, 0, 1) == cudaErrorInvalidValue);
+  CHECK(launch(add_one, data, 1, dim3(1, 1, 65)) == cudaErrorInvalidValue);
+  CHECK(launch(add_one, data, dim3(1, 65536), 1) == cudaErrorInvalidValue);
+  CHECK(launch(write_block_size, data, 1, 65) == cudaErrorInvalidValue);
   CHECK(counter.value() == 0);
   CHECK(launch(write_block_size, data, 1, 64) == cudaSuccess);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);

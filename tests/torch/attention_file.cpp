@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <fstream>
 #include <stdexcept>
-#include <type_traits>
 #include <vector>
 
 using namespace support;
@@ -117,12 +116,13 @@ void run_with_mask(Exec const& exec, Mask const& mask, attention_params const& p
 template <class T, class Algorithm, class Exec>
 void run_attention(Exec const& exec, attention_params const& params, std::ifstream& input,
                    std::ofstream& output) {
-  auto const run = [&](auto const& mask) {
-    run_with_mask<T, Algorithm>(exec, mask, params, input, output);
-  };
-  if constexpr (std::is_same_v<Exec, ss::exec::host>)
-    if (params.mask_code >= fixed_mask) return with_sparse_mask(params, run);
-  run(pattern_mask{static_cast<mask_kind>(params.mask_code), params.offset, 0});
+  if (params.mask_code >= fixed_mask)
+    return with_sparse_mask(params, [&](auto const& mask) {
+      run_with_mask<T, Algorithm>(ss::exec::host{2}, mask, params, input, output);
+    });
+  run_with_mask<T, Algorithm>(
+      exec, pattern_mask{static_cast<mask_kind>(params.mask_code), params.offset, 0}, params, input,
+      output);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import DTYPES, Comparison, run_program, torch
+from common import DTYPES, Comparison, run_program, size_of_score_terms, torch
 from torch.nn.functional import scaled_dot_product_attention
 
 # Mask and bias codes, as in attention_file.cpp.
@@ -109,7 +109,7 @@ def main() -> int:
             actual = run_program(program, backend, Path(scratch), params, inputs, dy, dtype)
             for name, *values in zip(NAMES, actual, expected, torch_values):
                 comparison.add(f"{name} of {shape} {dtype} {'materialized' if materialized else 'streaming'} mask {kind} bias {bias}",
-                          *values, dtype)
+                               *values, dtype, cancelled=size_of_score_terms(*inputs[:3], dy) * scale)
     return comparison.end(backend)
 
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expected times of the GPU targets on an H200, by the model of docs/gpu_model.md. Reads the counters of the first blocks of every
 launch (tests/ptx/counters/*.txt). python3 -m report.gpu_model prints the tables, --check compares the page with them, --update writes
-them to the page."""
+them to the page. --measured RESULTS.json compares the results of bench/run --targets on a GPU with the model."""
 import argparse
 import math
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .results import format_table
+from .results import format_table, load
 from .targets import Level, gpu_targets
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,12 +41,14 @@ class Device:
     clustered: int = 128  # multiprocessors available to clusters of more than two blocks
     barrier: float = 40  # cycles
     launch: float = 3e-6  # seconds per launch
+    overlap: float = 3  # exponent of `overlap_times`
 
 
 EXPECTED = Device()
-SLOW = replace(EXPECTED, clock=1.7e9, matrix=512 * 0.55, memory=4.1e12, l2=4.2e12, network=7, clustered=120, barrier=100, launch=5e-6)
-FAST = replace(EXPECTED, clock=1.98e9, matrix=512 * 0.66, memory=4.5e12, l2=7e12, network=28, clustered=132, barrier=20, launch=2e-6)
-OVERLAP = {SLOW: 1.5, EXPECTED: 3, FAST: 8}  # exponent of `overlap_times`
+SLOW = replace(EXPECTED, clock=1.7e9, matrix=512 * 0.55, memory=4.1e12, l2=4.2e12, network=7, clustered=120, barrier=100, launch=5e-6,
+               overlap=1.5)
+FAST = replace(EXPECTED, clock=1.98e9, matrix=512 * 0.66, memory=4.5e12, l2=7e12, network=28, clustered=132, barrier=20, launch=2e-6,
+               overlap=8)
 
 # Bytes per element of x that a launch moves between device memory and the L2 cache, from the sizes of its tensors. Other
 # kernels move the sectors that they request.
@@ -82,8 +85,7 @@ class Launch:
 
 def overlap_times(device: Device, *times: float) -> float:
     """Returns the total time of partly overlapping work."""
-    exponent = OVERLAP[device]
-    return sum(time ** exponent for time in times) ** (1 / exponent)
+    return sum(time ** device.overlap for time in times) ** (1 / device.overlap)
 
 
 def busy_cycles(launch: Launch, device: Device) -> dict[str, float]:
@@ -194,20 +196,37 @@ def expected_value(target: Level, case: Case, device: Device) -> float:
     return products * 2 * elements * length / time / target.scale
 
 
-def targets_table(cases: list[Case]) -> list[list[str]]:
+def modeled_targets(cases: list[Case]) -> Iterator[tuple[Level, Case]]:
+    """Yields the targets that the model covers, with their cases."""
     named = {case.name: case for case in cases}
-    rows = [["target", "required", "expected", "slow .. fast", "bound by", "by the model"]]
     for target in gpu_targets():
-        if not isinstance(target, Level) or target.at_least is None:
-            continue
+        if isinstance(target, Level) and target.at_least is not None and (target.at_least > 0 or target.case in named):
+            yield target, named[target.case]
+
+
+def targets_table(cases: list[Case]) -> list[list[str]]:
+    rows = [["target", "required", "expected", "slow .. fast", "bound by", "by the model"]]
+    for target, case in modeled_targets(cases):
         has_requirement = target.at_least > 0
-        if not has_requirement and target.case not in named:
-            continue  # no counters
-        case = named[target.case]
         slow, expected, fast = (expected_value(target, case, device) for device in (SLOW, EXPECTED, FAST))
         rows.append([target.name.removeprefix("GPU "), f"{target.at_least:g} {target.unit}" if has_requirement else f"no promise, {target.unit}",
                      f"{expected:.0f}", f"{slow:.0f} .. {fast:.0f}", case.time(EXPECTED)[1],
                      "" if not has_requirement else "met" if expected >= target.at_least else "missed"])
+    return rows
+
+
+def measured_table(cases: list[Case], results: str) -> list[list[str]]:
+    """Compares measured targets with the model of a device that has the measured bandwidth of a copy."""
+    measured_cases = load(results)[1]
+    rows = [["target", "measured", "expected", "slow .. fast", "measured / expected", "bound by"]]
+    for target, case in modeled_targets(cases):
+        measured_case = measured_cases[target.case]
+        bandwidth = measured_case.median("copy_bytes_per_second") / EXPECTED.memory
+        devices = [replace(device, memory=device.memory * bandwidth) for device in (SLOW, EXPECTED, FAST)]
+        slow, expected, fast = (expected_value(target, case, device) for device in devices)
+        measured = measured_case.median(target.counter) / target.scale
+        rows.append([target.name.removeprefix("GPU "), f"{measured:.1f} {target.unit}", f"{expected:.1f}", f"{slow:.1f} .. {fast:.1f}",
+                     f"{measured / expected:.2f}", case.time(devices[1])[1]])
     return rows
 
 
@@ -245,8 +264,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--measured", metavar="RESULTS.json")
     arguments = parser.parse_args()
     cases = read_cases()
+    if arguments.measured:
+        print(format_markdown(measured_table(cases, arguments.measured)))
+        return 0
     tables = {"targets": targets_table(cases), "counters": counters_table(cases)}
     if not arguments.check and not arguments.update:
         print("\n\n".join(format_table(rows) for rows in tables.values()))

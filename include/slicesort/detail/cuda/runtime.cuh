@@ -35,9 +35,9 @@ inline void enforce_cuda(cudaError_t status, char const* call) {
   enforce(cuda_failure(status, call));
 }
 
-// Sets `device` to the device of a stream, or to the current one: for a default stream, for a stream
-// that is being captured (cudaStreamGetDevice would invalidate the capture), and for all streams
-// before CUDA 12.8.
+// Sets `device` to the device of a stream, or to the current one: for a default stream, for a
+// stream that is being captured (cudaStreamGetDevice would invalidate the capture), and for all
+// streams before CUDA 12.8.
 inline cudaError_t device_of(cudaStream_t stream, int& device) {
 #if CUDART_VERSION >= 12080
   if (stream != nullptr && stream != cudaStreamLegacy && stream != cudaStreamPerThread) {

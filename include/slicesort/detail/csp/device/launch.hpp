@@ -37,6 +37,12 @@ struct csp_shift_info {
   csp_config config{};
 };
 
+// Returns the rows per thread. Pairs take few instructions per row, so their blocks stage half as
+// many.
+inline index_t rows_per_thread(sort_tuning const& tuning, index_t unit_rows) {
+  return unit_rows <= 2 ? std::max<index_t>(tuning.group_rows / 2, 1) : tuning.group_rows;
+}
+
 // The following three functions complete a tile whose units are set. They return the threads per
 // block, or 0 if the tile does not fit. A tile stages a window, stages whole columns, or reads the
 // tensor directly.
@@ -59,7 +65,8 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shift_info cons
 
   // Each block sorts at least as many rows as its window overlaps with the next.
   index_t const overlap = index_t{spread.above} + spread.below, unit_rows = tile.rows_per_unit;
-  index_t const units_per_pass = divide_up(sort.group_rows, unit_rows) * (threads / width);
+  index_t const units_per_pass =
+      divide_up(rows_per_thread(sort, unit_rows), unit_rows) * (threads / width);
   index_t const units =
       divide_up(std::max(units_per_pass * unit_rows, overlap), units_per_pass * unit_rows) *
       units_per_pass;
@@ -94,7 +101,8 @@ int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
   index_t const columns = extents.batch * extents.channels, units_per_column = tile.units;
   tile.width = clamped_bit_floor(columns, 1, warp_threads);
   index_t const units_per_pass = sort.group_threads / tile.width;
-  index_t units = divide_up(sort.group_rows, index_t{tile.rows_per_unit}) * units_per_pass;
+  index_t const unit_rows = tile.rows_per_unit;
+  index_t units = divide_up(rows_per_thread(sort, unit_rows), unit_rows) * units_per_pass;
   // Prefers more blocks over more rows per thread.
   if (divide_up(columns, tile.width) * divide_up(units_per_column, units) < grid.info().sm_count)
     units = units_per_pass;

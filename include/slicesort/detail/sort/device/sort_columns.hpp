@@ -114,17 +114,22 @@ sort_shape choose_sort_shape(Grid const& grid, extents3 extents) {
   while (shape.width < extents.batch * extents.channels && tile_fits(2 * shape.width) &&
          (shape.width < tuning.tile_columns || shape.width * groups_per_column < 128))
     shape.width *= 2;
+  // Blocks that share a multiprocessor share its registers.
+  auto const resident_blocks = static_cast<int>(std::clamp<std::size_t>(
+      device.shared_bytes / sort_tile_bytes<T>(shape.run_rows, shape.width), 1, 4));
+  index_t const max_threads =
+      std::max<index_t>(32, bit_floor(tuning.tile_threads / resident_blocks));
   shape.threads = static_cast<int>(
-      std::clamp<index_t>(bit_ceil(shape.width * groups_per_column), 32, tuning.tile_threads));
+      std::clamp<index_t>(bit_ceil(shape.width * groups_per_column), 32, max_threads));
   if (shape.runs == 1 && tuning.clusters && grid.clusters())
     shape.blocks_per_tile =
         choose_blocks_per_tile<T>(shape, extents.batch * extents.channels, device.shared_bytes);
   if (shape.runs == 1 || shape.merges_halves) return shape;
   // Limits only small devices and tests, because every GPU has 48 KiB.
-  index_t const max_threads =
+  index_t const max_merge_threads =
       static_cast<index_t>(device.shared_bytes / (sizeof(T) + 4)) / merge_items_per_thread;
   shape.merge_threads =
-      clamped_bit_floor(std::min<index_t>(tuning.merge_threads, max_threads), 32, 512);
+      clamped_bit_floor(std::min<index_t>(tuning.merge_threads, max_merge_threads), 32, 512);
   shape.chunk_columns = std::clamp<index_t>(grid_tuning_of<T>(grid).chunk_elements / extents.length,
                                             1, extents.batch * extents.channels);
   return shape;

@@ -39,8 +39,10 @@ struct csp_shift_info {
 
 // Returns the rows per thread. Pairs take few instructions per row, so their blocks stage half as
 // many.
-inline index_t rows_per_thread(sort_tuning const& tuning, index_t unit_rows) {
-  return unit_rows <= 2 ? std::max<index_t>(tuning.group_rows / 2, 1) : tuning.group_rows;
+template <class T, class Grid>
+index_t rows_per_thread(Grid const& grid, index_t group) {
+  int const rows = sort_tuning_of<T>(grid).group_rows;
+  return is_pair(group) ? std::max(rows / 2, 1) : rows;
 }
 
 // The following three functions complete a tile whose units are set. They return the threads per
@@ -51,8 +53,7 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shift_info cons
                  Tile& tile) {
   extents3 const extents = groups.extents;
   permute_tuning const tuning = permute_tuning_of<T>(grid);
-  sort_tuning const sort = sort_tuning_of<T>(grid);
-  int const threads = sort.group_threads;
+  int const threads = sort_tuning_of<T>(grid).group_threads;
   int const max_width = std::min(clamped_bit_floor(tuning.least_columns, 1, warp_threads), threads);
   int const width = static_cast<int>(std::min<index_t>(bit_ceil(extents.channels), max_width));
   index_t const row_bytes = width * static_cast<index_t>(sizeof(T));
@@ -66,7 +67,7 @@ int shape_window(Grid const& grid, csp_groups const& groups, csp_shift_info cons
   // Each block sorts at least as many rows as its window overlaps with the next.
   index_t const overlap = index_t{spread.above} + spread.below, unit_rows = tile.rows_per_unit;
   index_t const units_per_pass =
-      divide_up(rows_per_thread(sort, unit_rows), unit_rows) * (threads / width);
+      divide_up(rows_per_thread<T>(grid, groups.group), unit_rows) * (threads / width);
   index_t const units =
       divide_up(std::max(units_per_pass * unit_rows, overlap), units_per_pass * unit_rows) *
       units_per_pass;
@@ -96,19 +97,20 @@ int shape_columns(Grid const& grid, extents3 extents, bool in_place, int max_thr
 }
 
 template <class T, class Grid, class Tile>
-int shape_unstaged(Grid const& grid, extents3 extents, Tile& tile) {
-  sort_tuning const sort = sort_tuning_of<T>(grid);
+int shape_unstaged(Grid const& grid, csp_groups const& groups, Tile& tile) {
+  extents3 const extents = groups.extents;
+  int const threads = sort_tuning_of<T>(grid).group_threads;
   index_t const columns = extents.batch * extents.channels, units_per_column = tile.units;
   tile.width = clamped_bit_floor(columns, 1, warp_threads);
-  index_t const units_per_pass = sort.group_threads / tile.width;
-  index_t const unit_rows = tile.rows_per_unit;
-  index_t units = divide_up(rows_per_thread(sort, unit_rows), unit_rows) * units_per_pass;
+  index_t const units_per_pass = threads / tile.width;
+  index_t units = divide_up(rows_per_thread<T>(grid, groups.group), index_t{tile.rows_per_unit}) *
+                  units_per_pass;
   // Prefers more blocks over more rows per thread.
   if (divide_up(columns, tile.width) * divide_up(units_per_column, units) < grid.info().sm_count)
     units = units_per_pass;
   tile.units_per_block = static_cast<std::uint32_t>(units);
   tile.blocks_per_tile = divide_up(units_per_column, units);
-  return sort.group_threads;
+  return threads;
 }
 
 // Returns the order of the samples from `first_sample` on.
@@ -151,7 +153,7 @@ void run_on_groups(Grid const& grid, Kernel kernel, csp_groups const& groups, te
   if (shift_info.has_shifts && !in_place) threads = shape_window<T>(grid, groups, shift_info, tile);
   if (shift_info.has_shifts && threads == 0)
     threads = shape_columns<T>(grid, extents, in_place, Kernel::max_threads, tile);
-  if (threads == 0) threads = shape_unstaged<T>(grid, extents, tile);
+  if (threads == 0) threads = shape_unstaged<T>(grid, groups, tile);
   tile.divide_by_blocks = index_division(tile.blocks_per_tile);
   tile.divide_by_channels = index_division(extents.channels);
   grid.run(kernel, divide_up(extents.batch * extents.channels, tile.width) * tile.blocks_per_tile,

@@ -25,6 +25,21 @@ struct step_vectors {
   SLICESORT_HD A* grads_of(index_t step) const { return grads + step * pitch; }
 };
 
+// Tile of small matrices, one per lane: the element (i, j) of lane l is at (i * columns + j) * lanes
+// + l. The vectors of half-steps are [row or column][lane].
+template <class A>
+struct matrix_tile {
+  A* x;             // logits, replaced by the result
+  A* scaled;        // exponentials of logits, or the result in the linear domain
+  A const* dy;      // backward
+  A const* ratios;  // per lane
+  A* is_linear;     // per lane: all ones if it is computed in the linear domain, else 0
+  index_t rows, columns, lanes;
+  step_vectors<A> vectors;
+  sinkhorn_steps steps;
+  A inverse_tau;
+};
+
 // `Matrices` has, where `rows` is true for a row of each potential and false for a column:
 //   normalize(step, rows)          computes the potentials of a half-step from those before it
 //   sum_output_grads(step, rows)   computes the sums of T * dy as gradients of its potentials

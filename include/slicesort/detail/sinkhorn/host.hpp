@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn on the host. Small matrices are processed 64 bytes of lanes at a time, one matrix per
+// sinkhorn on the host. Small matrices are processed 128 bytes of lanes at a time, one matrix per
 // lane (host/small_matrices.hpp). In a large matrix, lanes are neighboring rows or columns
 // (host/large_matrix.hpp).
 #pragma once
@@ -10,7 +10,7 @@
 #include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/sinkhorn/host/large_matrix.hpp>
 #include <slicesort/detail/sinkhorn/host/small_matrices.hpp>
-#include <slicesort/detail/sinkhorn/host/tile_loops.hpp>
+#include <slicesort/detail/sinkhorn/host/tile_kernels.hpp>
 #include <slicesort/detail/sinkhorn/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>

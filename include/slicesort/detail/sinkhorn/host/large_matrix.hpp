@@ -63,7 +63,8 @@ class large_matrix {
     std::fill_n(vectors_.potentials, vectors_.pitch, A(0));
   }
 
-  void forward() const {
+  void forward() {
+    vectors_.keeps_all = false;
     compute_potentials(*this, params_.steps);
     index_t const last = params_.steps.count - 1;
     index_t const rows = params_.steps.rows_last ? last : last - 1,
@@ -74,7 +75,8 @@ class large_matrix {
     });
     fill_padding(params_.y);
   }
-  void backward() const {
+  void backward() {
+    vectors_.keeps_all = true;
     compute_potentials(*this, params_.steps);
     compute_potential_grads(*this, params_.steps);
     for_each_group(false, [&](large_matrix_tiles<A> const& buffers, index_t column) {

@@ -63,12 +63,14 @@ class small_matrices {
     }
   }
 
-  void forward() const {
+  void forward() {
+    buffers_.vectors.keeps_all = false;
     load(params_.logits, buffers_.x, minus_infinity());
     kernels_.forward(tile());
     store(buffers_.x, params_.y, grad_mode::overwrite);
   }
-  void backward() const {
+  void backward() {
+    buffers_.vectors.keeps_all = true;
     load(params_.logits, buffers_.x, minus_infinity());
     load(params_.dy, buffers_.dy, A(0));
     kernels_.backward(tile());

@@ -49,10 +49,12 @@ struct matrix_tile {
 //   sum_output_grads(step, rows)   computes the sums of T * dy as gradients of its potentials
 //   subtract_sums(step, rows)      subtracts the sums of E_(step + 1) * g from these gradients,
 //                                  which start at 0 unless sum_output_grads has computed them
+SLICESORT_HD_UNCHECKED
 template <class Matrices>
 SLICESORT_HD_INLINE void compute_potentials(Matrices& matrices, sinkhorn_steps steps) {
   for (index_t t = 0; t < steps.count; ++t) matrices.normalize(t, steps.normalizes_rows(t));
 }
+SLICESORT_HD_UNCHECKED
 template <class Matrices>
 SLICESORT_HD_INLINE void compute_potential_grads(Matrices& matrices, sinkhorn_steps steps) {
   index_t const last = steps.count - 1;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recipe synthesizer against golden values, a dense oracle, and differences.
+#include "recipes/synthesizer.hpp"
+
+#include "check.hpp"
+
+#include <slicesort/dtype.hpp>
+#include <slicesort/exec.hpp>
+#include <slicesort/softmax_attention.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace recipe_checks;
+using slicesort::bfloat16;
+
+namespace {
+
+template <class T>
+using layer_of = recipes::synthesizer<T, ss::exec::host>;
+
+struct problem {
+  owned<double> q, k, v, map, dy;
+  std::vector<index_t> lengths{};
+
+  index_t valid(index_t b) const {
+    return lengths.empty() ? v.shape.length : lengths[static_cast<std::size_t>(b)];
+  }
+};
+problem make_problem(extents4 e, bool shared_map) {
+  extents4 const map{shared_map ? 1 : e.batch, shared_map ? 1 : e.heads, e.length, e.length};
+  return {random_tensor(e, 1), random_tensor(e, 2), random_tensor(e, 3), random_tensor(map, 4),
+          random_tensor(e, 5)};
+}
+
+template <class T>
+struct result {
+  owned<T> y, dq, dk, dv, dmap;
+};
+template <class T>
+result<T> run(problem const& p, bool compare_rows) {
+  auto const q = convert<T>(p.q), k = convert<T>(p.k), v = convert<T>(p.v), map = convert<T>(p.map),
+             dy = convert<T>(p.dy);
+  result<T> r{owned<T>(v.shape), owned<T>(q.shape), owned<T>(k.shape), owned<T>(v.shape),
+              owned<T>(map.shape)};
+  recipes::synthesizer_params<T> params{{}, {}, v.view(), map.view()};
+  recipes::synthesizer_grads<T> grads{{}, {}, r.dv.view(), r.dmap.view()};
+  if (compare_rows) {
+    params.q = q.view(), params.k = k.view();
+    grads.dq = r.dq.view(), grads.dk = r.dk.view();
+  }
+  layer_of<T> layer(ss::exec::host{});
+  layer.forward(params, r.y.view(), lengths_of(p.lengths));
+  layer.backward(dy.view(), params, r.y.view(), grads);
+  return r;
+}
+
+owned<double> oracle(problem const& p, bool compare_rows) {
+  extents4 const e = p.v.shape;
+  owned<double> y(e);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t h = 0; h < e.heads; ++h) {
+      index_t const n = p.valid(b);
+      matrix scores = matrix(p.map.view(), b, h).block(n, n);
+      if (compare_rows) {
+        matrix const q(p.q.view(), b, h, n), k(p.k.view(), b, h, n);
+        scores = scores + default_scale(q) * (q * transposed(k));
+      }
+      store(y, b, h, softmax_rows(scores) * matrix(p.v.view(), b, h, n));
+    }
+  return y;
+}
+
+void check_all(problem p, bool compare_rows) {
+  auto const expected = run<double>(p, compare_rows);
+  check_close(expected.y, oracle(p, compare_rows), 1e-14);
+  auto const loss = [&] { return weighted_sum(run<double>(p, compare_rows).y, p.dy); };
+  if (compare_rows) {
+    check_gradient(loss, p.q, expected.dq);
+    check_gradient(loss, p.k, expected.dk);
+  }
+  check_gradient(loss, p.v, expected.dv);
+  check_gradient(loss, p.map, expected.dmap);
+}
+
+}  // namespace
+
+TEST_CASE("golden values") {
+  extents4 const e{1, 1, 4, 2};
+  problem const p{{e, {1, 0, 0, 1, 1, 1, -1, 2}},
+                  {e, {1, 1, 0, 2, -1, 1, 2, 0}},
+                  {e, {1, 0, 0, 1, 2, -1, 1, 3}},
+                  {{1, 1, 4, 4}, {0, 1, 0, -1, 1, 0, .5, 0, 0, 0, 2, 1, -1, 1, 0, 0}},
+                  {e, {1, 2, 0, 1, -1, 1, 2, 0}}};
+  auto const alone = run<double>(p, false), with_rows = run<double>(p, true);
+  check_close(alone.y,
+              {e,
+               {.6621652879, .5548231765, 1.1018880093, .3692912808, 1.527701146, .1458445611,
+                .6621652879, .9276705119}},
+              1e-10);
+  check_close(with_rows.y,
+              {e,
+               {.670467959, 1.0017930953, .9449211057, .2698242435, 1.1222473822, 1.1295162047,
+                .3194690216, .6937148238}},
+              1e-10);
+  check_close(with_rows.dmap,
+              {{1, 1, 4, 4},
+               {-.5027917094, -.2713409252, -.1952556714, .969388306, -.1064806113, .21498842,
+                -.3039386575, .1954308488, -.1546151226, .1523836033, -.8292445896, .8314761088,
+                .0183561661, -.5311650772, .5068275677, .0059813434}},
+              1e-9);
+}
+
+TEST_CASE("oracle and differences") {
+  for (bool shared_map : {true, false})
+    for (bool compare_rows : {false, true}) {
+      auto p = make_problem({2, 3, 5, 4}, shared_map);
+      check_all(p, compare_rows);
+      p.lengths = {3, 5};
+      check_all(p, compare_rows);
+    }
+}

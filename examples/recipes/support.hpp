@@ -121,19 +121,21 @@ RECIPES_HD T& element(tensor4<T> const& x, position p) {
   return x(p.batch, p.head, p.row, p.channel);
 }
 
-// to = scale * from, with zeros in rows past the lengths.
+// to = scale * from, or to += scale * from, with zeros for rows past the lengths.
 template <class T, class U>
 struct copy_element {
   tensor4<T const> from;
   tensor4<U> to;
   double scale;
   ss::row_lengths rows;
+  bool adds;
 
   RECIPES_HD void operator()(index_t i) const {
     position const p(to.extents(), i);
     bool const is_valid = rows.lengths.data() == nullptr || p.row < rows.lengths(p.batch);
-    double const value =
+    double value =
         is_valid ? scale * static_cast<double>(static_cast<accumulator<T>>(element(from, p))) : 0;
+    if (adds) value += static_cast<double>(static_cast<accumulator<U>>(element(to, p)));
     element(to, p) = static_cast<U>(static_cast<accumulator<U>>(value));
   }
 };
@@ -142,7 +144,49 @@ template <class Exec, class T, class U>
 void copy(Exec const& exec, tensor4<T> from, tensor4<U> to, double scale = 1,
           ss::row_lengths lengths = {}) {
   for_each_index(exec, to.extents().size(),
-                 copy_element<std::remove_const_t<T>, U>{from, to, scale, lengths});
+                 copy_element<std::remove_const_t<T>, U>{from, to, scale, lengths, false});
+}
+// Adds a view to another of the same shape.
+template <class Exec, class T, class U>
+void add(Exec const& exec, tensor4<T> from, tensor4<U> to) {
+  for_each_index(exec, to.extents().size(),
+                 copy_element<std::remove_const_t<T>, U>{from, to, 1, {}, true});
+}
+
+// Returns x with zeros in the rows past the lengths; without lengths x itself.
+template <class Exec, class T>
+tensor4<T const> zero_padding(Exec const& exec, memory<Exec>& memory, tensor4<T const> x,
+                              ss::row_lengths lengths) {
+  if (lengths.lengths.data() == nullptr) return x;
+  auto const padded = memory.template tensor<T>(x.extents());
+  copy(exec, x, padded, 1, lengths);
+  return padded;
+}
+
+template <class T>
+struct fill_element {
+  tensor4<T> to;
+  float value, diagonal;
+
+  RECIPES_HD void operator()(index_t i) const {
+    position const p(to.extents(), i);
+    element(to, p) = static_cast<T>(p.row == p.channel ? diagonal : value);
+  }
+};
+template <class Exec, class T>
+void fill(Exec const& exec, tensor4<T> to, float value) {
+  for_each_index(exec, to.extents().size(), fill_element<T>{to, value, value});
+}
+template <class Exec, class T>
+void fill_identity(Exec const& exec, tensor4<T> to) {
+  for_each_index(exec, to.extents().size(), fill_element<T>{to, 0, 1});
+}
+
+// The first columns of matrices.
+template <class T>
+tensor4<T> columns(tensor4<T> x, index_t count) {
+  extents4 const e = x.extents();
+  return {x.data(), {e.batch, e.heads, e.length, count}, x.strides()};
 }
 
 // The view [batch, length, channels] of a head.

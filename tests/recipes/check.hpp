@@ -3,6 +3,7 @@
 // central differences.
 #pragma once
 
+#include "cuda/backend/fields.hpp"
 #include "support/buffers.hpp"
 #include "support/inputs.hpp"
 
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -65,6 +67,16 @@ owned<T> convert(owned<double> const& x) {
     result.values[i] = static_cast<T>(static_cast<number<T>>(x.values[i]));
   return result;
 }
+
+template <class T>
+T nan() {
+  return static_cast<T>(std::numeric_limits<number<T>>::quiet_NaN());
+}
+// The inputs of the golden values, from shared/spec/golden/baselines.py.
+inline owned<double> golden_q() { return {{1, 1, 4, 2}, {1, 0, 0, 1, 1, 1, -1, 2}}; }
+inline owned<double> golden_k() { return {{1, 1, 4, 2}, {1, 1, 0, 2, -1, 1, 2, 0}}; }
+inline owned<double> golden_v() { return {{1, 1, 4, 2}, {1, 0, 0, 1, 2, -1, 1, 3}}; }
+inline owned<double> golden_dy() { return {{1, 1, 4, 2}, {1, 2, 0, 1, -1, 1, 2, 0}}; }
 
 // A dense matrix.
 struct matrix {
@@ -142,6 +154,17 @@ inline ss::row_lengths lengths_of(std::vector<index_t> const& lengths) {
   if (lengths.empty()) return {};
   return ss::lengths(lengths);
 }
+inline index_t valid_rows(std::vector<index_t> const& lengths, index_t b, index_t length) {
+  return lengths.empty() ? length : lengths[static_cast<std::size_t>(b)];
+}
+// Writes NaN past the lengths, where inputs must not be read.
+template <class T>
+void fill_padding(owned<T>& x, std::vector<index_t> const& lengths) {
+  for (index_t b = 0; b < x.shape.batch; ++b)
+    for (index_t h = 0; h < x.shape.heads; ++h)
+      for (index_t n = valid_rows(lengths, b, x.shape.length); n < x.shape.length; ++n)
+        for (index_t c = 0; c < x.shape.channels; ++c) x(b, h, n, c) = nan<T>();
+}
 
 // Compares every element, relative to the largest one.
 template <class T>
@@ -155,6 +178,18 @@ void check_close(owned<T> const& actual, owned<double> const& expected, double t
     difference = std::max(difference, std::fabs(value - expected.values[i]));
   }
   CHECK(difference <= tolerance * largest);
+}
+
+// Compares the tensors of a result in T with those of the same result in double. `roundings` bounds
+// the rounded operations on the way to an element, whose errors add up.
+template <class T, template <class> class Result>
+void check_rounded(Result<T> const& actual, Result<double> const& expected, double roundings) {
+  constexpr double half_ulp = sizeof(T) == 2 ? 0x1p-8 : 0x1p-24;
+  support::with_fields(actual, [&](auto const&... actual_field) {
+    support::with_fields(expected, [&](auto const&... expected_field) {
+      (check_close(actual_field, expected_field, roundings * half_ulp), ...);
+    });
+  });
 }
 
 // A sum of dy * y, whose gradient backward computes.

@@ -7,12 +7,12 @@
 
 #include "attend.hpp"
 #include "pseudo_inverse.hpp"
+#include "segment_means.hpp"
 #include "support.hpp"
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/matmul.hpp>
 #include <slicesort/options.hpp>
-#include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/short_convolution.hpp>
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -29,28 +29,6 @@ struct nystromformer_grads {
   tensor4<T> dq, dk, dv, dfilters;
 };
 
-// Mask for the means of `count` segments: without scores, attention is the mean of the values in
-// the range. With fewer than `count` keys, each key is a segment, and the other means are zeros.
-struct segments {
-  index_t count;
-
-  RECIPES_HD ss::key_range range(index_t t, index_t keys) const {
-    if (keys < count) return {t, t < keys ? t + 1 : t};
-    return {t * keys / count, (t + 1) * keys / count};
-  }
-};
-// Number of landmarks of each sample.
-struct count_landmarks {
-  ss::tensor1<index_t const> lengths;
-  index_t length, count;
-  index_t* landmarks;
-
-  RECIPES_HD void operator()(index_t b) const {
-    index_t const rows = lengths.data() == nullptr ? length : lengths(b);
-    landmarks[b] = rows < count ? rows : count;
-  }
-};
-
 template <class T, class Exec>
 class nystromformer {
   using A = accumulator<T>;
@@ -64,27 +42,23 @@ class nystromformer {
     ss::softmax_attention<> const attention;
     memory_.clear();
     lengths_ = lengths;
-    index_t* const counts = memory_.template tensor<index_t>({1, 1, 1, e.batch}).data();
-    for_each_index(exec_, e.batch, count_landmarks{lengths.lengths, e.length, count_, counts});
-    ss::tensor1<index_t const> const landmarks(counts, e.batch);
-
-    q_mean_ = means(params.q);
-    k_mean_ = means(params.k);
+    auto const landmarks = segment_counts(exec_, memory_, e, count_, lengths);
+    q_mean_ = segment_means(exec_, memory_, params.q, count_, lengths);
+    k_mean_ = segment_means(exec_, memory_, params.k, count_, lengths);
     // The map itself is attention with the identity as values.
-    auto const identity = memory_.template tensor<A>({1, 1, count_, count_});
+    auto const identity = tensor<A>({1, 1, count_, count_});
     fill_identity(exec_, identity);
     map_ = attend<A>(exec_, memory_, attention,
-                     {convert<A>(exec_, memory_, q_mean_.y),
-                      convert<A>(exec_, memory_, k_mean_.y),
+                     {copy_as<A>(q_mean_.y),
+                      copy_as<A>(k_mean_.y),
                       {identity.data(), {e.batch, e.heads, count_, count_}, {0, 0, count_, 1}}},
                      {landmarks, landmarks});
     context_ = attend<T>(exec_, memory_, attention, {q_mean_.y, params.k, params.v}, lengths);
-    wide_context_ = convert<A>(exec_, memory_, context_.y);
-    auto const values = memory_.template tensor<A>(context_.y.extents());
+    wide_context_ = copy_as<A>(context_.y);
     inverse_map_ = inverse_.forward(map_.y);
-    product_.forward(exec_, inverse_map_, wide_context_, values, memory_.workspace());
-    output_ = attend<T>(exec_, memory_, attention,
-                        {params.q, k_mean_.y, convert<T>(exec_, memory_, values)},
+    auto const values = tensor<A>(context_.y.extents());
+    multiply(inverse_map_, wide_context_, values);
+    output_ = attend<T>(exec_, memory_, attention, {params.q, k_mean_.y, copy_as<T>(values)},
                         {landmarks, lengths.lengths});
 
     auto const convolution = ss::short_convolution::centered(params.filters.extents().channels);
@@ -94,47 +68,46 @@ class nystromformer {
     add(exec_, output_.y, y);
   }
 
+  // The first call for a gradient overwrites it, the others accumulate.
   void backward(tensor4<T const> dy, nystromformer_params<T> const& params, tensor4<T const>,
                 nystromformer_grads<T> const& grads) {
-    // The first call for a gradient overwrites it, the others accumulate.
     auto const accumulate = ss::grad_mode::accumulate;
     auto const convolution = ss::short_convolution::centered(params.filters.extents().channels);
     for (index_t h = 0; h < dy.extents().heads; ++h)
       convolution.backward(exec_, head(dy, h), head(params.v, h), filter(params.filters, h),
                            head(grads.dv, h), filter(grads.dfilters, h), memory_.workspace(),
                            lengths_);
-    auto const dk_mean = memory_.template tensor<T>(k_mean_.y.extents()),
-               dvalues = memory_.template tensor<T>(context_.y.extents());
+    auto const dk_mean = tensor<T>(k_mean_.y.extents()), dvalues = tensor<T>(context_.y.extents());
     output_.backward(exec_, memory_, dy, {grads.dq, dk_mean, dvalues});
 
     // values = inverse_map * context
-    auto const wide_dvalues = convert<A>(exec_, memory_, dvalues),
-               dinverse = memory_.template tensor<A>(map_.y.extents()),
-               dmap = memory_.template tensor<A>(map_.y.extents()),
-               dcontext = memory_.template tensor<A>(dvalues.extents()),
-               dq_map = memory_.template tensor<A>(q_mean_.y.extents()),
-               dk_map = memory_.template tensor<A>(k_mean_.y.extents());
-    product_.forward(exec_, wide_dvalues, ss::transposed(wide_context_), dinverse,
-                     memory_.workspace());
-    product_.forward(exec_, ss::transposed(inverse_map_), wide_dvalues, dcontext,
-                     memory_.workspace());
+    auto const wide_dvalues = copy_as<A>(dvalues), dcontext = tensor<A>(dvalues.extents()),
+               dinverse = tensor<A>(map_.y.extents()), dmap = tensor<A>(map_.y.extents());
+    multiply(ss::transposed(inverse_map_), wide_dvalues, dcontext);
+    multiply(wide_dvalues, ss::transposed(wide_context_), dinverse);
     inverse_.backward(dinverse, map_.y, dmap);
+    auto const dq_map = tensor<A>(dk_mean.extents()), dk_map = tensor<A>(dk_mean.extents());
     map_.backward(exec_, memory_, dmap, {dq_map, dk_map});
 
     add(exec_, dk_map, dk_mean);
     k_mean_.backward(exec_, memory_, dk_mean, {{}, {}, grads.dk});
-    auto const dq_mean = convert<T>(exec_, memory_, dq_map);
-    context_.backward(exec_, memory_, convert<T>(exec_, memory_, dcontext),
-                      {dq_mean, grads.dk, grads.dv}, accumulate);
+    auto const dq_mean = copy_as<T>(dq_map);
+    context_.backward(exec_, memory_, copy_as<T>(dcontext), {dq_mean, grads.dk, grads.dv},
+                      accumulate);
     q_mean_.backward(exec_, memory_, dq_mean, {{}, {}, grads.dq}, accumulate);
   }
 
  private:
-  attention_step<T, segments> means(tensor4<T const> x) {
-    extents4 const e = x.extents();
-    tensor4<T const> const q(nullptr, {e.batch, e.heads, count_, 0}),
-        k(nullptr, {e.batch, e.heads, e.length, 0});
-    return attend<T>(exec_, memory_, ss::softmax_attention(segments{count_}), {q, k, x}, lengths_);
+  void multiply(tensor4<A const> a, tensor4<A const> b, tensor4<A> c) {
+    ss::matmul<>().forward(exec_, a, b, c, memory_.workspace());
+  }
+  template <class U>
+  tensor4<U> tensor(extents4 e) {
+    return memory_.template tensor<U>(e);
+  }
+  template <class U, class V>
+  tensor4<U> copy_as(tensor4<V> x) {
+    return convert<U>(exec_, memory_, x);
   }
   template <class U>
   static tensor3<U> filter(tensor4<U> filters, index_t h) {
@@ -147,7 +120,6 @@ class nystromformer {
   index_t count_;
   memory<Exec> memory_;
   pseudo_inverse<A, Exec> inverse_;
-  ss::matmul<> product_;
   ss::row_lengths lengths_;
   attention_step<T, segments> q_mean_, k_mean_;
   attention_step<T> context_, output_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means of segments of rows, [batch, heads, length, channels] -> [batch, heads, count, channels], as
-// attention without scores under a mask.
+// Means of segments of rows, [batch, heads, length, channels] -> [batch, heads, count, channels],
+// as attention without scores under a mask.
 #pragma once
 
 #include "attend.hpp"

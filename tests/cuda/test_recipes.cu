@@ -19,7 +19,7 @@
 #include <vector>
 
 using namespace recipe_checks;
-using ss::bfloat16, ss::extents4, ss::index_t, ss::tensor4;
+using ss::bfloat16, ss::float16, ss::extents4, ss::index_t, ss::tensor4;
 using support::device_bytes, support::device_stream;
 
 namespace {
@@ -126,7 +126,7 @@ TEST_CASE_TEMPLATE("synthesizer with a dense map", T, float, bfloat16) {
                        dense.backward(t[7], map_params, {t[9], t[10], t[11]});
                      });
 }
-TEST_CASE_TEMPLATE("factorized map", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("factorized map", T, float, double, float16, bfloat16) {
   extents4 const factor{1, 2, 21, 4}, map{1, 2, 21, 21};
   check_on_device<T>({factor, factor, map, map, factor, factor},
                      [](auto exec, auto const& t, ss::row_lengths) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIMD lanes as the `Ops` of feature_math.inl. Included once per instruction set, after
-// value_lanes.inl.
+// SIMD lanes as the `Ops` of math/elementary.inl. Included once per instruction set.
+
+#define SLICESORT_MATH_INLINE SLICESORT_INLINE
+// clang-format off
+#include <slicesort/detail/math/elementary.inl>
+// clang-format on
+#undef SLICESORT_MATH_INLINE
 
 template <class T>
 struct lane_values {
@@ -13,6 +18,7 @@ struct lane_values {
   SLICESORT_INLINE value fused(value const& a, value const& b, value const& c) const {
     return fused_lanes(a, b, c);
   }
+  SLICESORT_INLINE value divide(value const& a, value const& b) const { return divide_lanes(a, b); }
   SLICESORT_INLINE value splat(A a) const { return lanes::splat(a); }
   SLICESORT_INLINE bits splat_bits(integer b) const { return broadcast<bits>(b); }
   SLICESORT_INLINE bits bits_of(value const& a) const { return load_lanes<bits>(&a); }

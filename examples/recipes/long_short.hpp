@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long-short attention (Zhu et al., Long-Short Transformer, 2021, equation 4): one softmax over the
+// Long-short attention (Zhu et al., Long-Short Transformer, 2021, section 3): one softmax over the
 // keys of a window and over `rank` keys that are projected from all rows. The projection is a
 // softmax along the sequence of logits x w, so that it depends on the rows x.
 #pragma once

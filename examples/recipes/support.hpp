@@ -153,6 +153,14 @@ void add(Exec const& exec, tensor4<T> from, tensor4<U> to) {
                  copy_element<std::remove_const_t<T>, U>{from, to, 1, {}, true});
 }
 
+// A copy of x with elements U.
+template <class U, class Exec, class T>
+tensor4<U> convert(Exec const& exec, memory<Exec>& memory, tensor4<T> x) {
+  auto const result = memory.template tensor<U>(x.extents());
+  copy(exec, x, result);
+  return result;
+}
+
 // Returns x with zeros in the rows past the lengths; without lengths x itself.
 template <class Exec, class T>
 tensor4<T const> zero_padding(Exec const& exec, memory<Exec>& memory, tensor4<T const> x,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Synthesizer attention (Tay et al., Synthesizer: Rethinking Self-Attention, 2021, section 3):
 // y = softmax(scale * q k^T + map) v, or, without q and k, y = softmax(map) v. In the random form,
-// the map itself is learned.
+// the map is a parameter; synthesizer_maps.hpp computes those of the factorized and dense forms.
 #pragma once
 
 #include "support.hpp"
 
+#include <slicesort/attention_tensors.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/tensor_view.hpp>

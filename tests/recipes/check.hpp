@@ -166,11 +166,12 @@ void fill_padding(owned<T>& x, std::vector<index_t> const& lengths) {
         for (index_t c = 0; c < x.shape.channels; ++c) x(b, h, n, c) = nan<T>();
 }
 
-// Compares every element, relative to the largest one.
+// Compares every element, relative to the largest one, or to `magnitude` if that is larger.
 template <class T>
-void check_close(owned<T> const& actual, owned<double> const& expected, double tolerance) {
+void check_close(owned<T> const& actual, owned<double> const& expected, double tolerance,
+                 double magnitude = 0) {
   REQUIRE(actual.shape == expected.shape);
-  double largest = 0, difference = 0;
+  double largest = magnitude, difference = 0;
   for (std::size_t i = 0; i < actual.values.size(); ++i) {
     double const value = static_cast<double>(static_cast<number<T>>(actual.values[i]));
     if (!std::isfinite(value)) FAIL_CHECK("element " << i << " is " << value);
@@ -179,15 +180,17 @@ void check_close(owned<T> const& actual, owned<double> const& expected, double t
   }
   CHECK(difference <= tolerance * largest);
 }
-
-// Compares the tensors of a result in T with those of the same result in double. `roundings` bounds
-// the rounded operations on the way to an element, whose errors add up.
+// Compares the tensors of a result in T with those of the same result in double. To first order,
+// the error is that of `roundings` roundings to T, and of sums of `terms` terms in float.
+// `magnitude` is the size of terms that may cancel.
 template <class T, template <class> class Result>
-void check_rounded(Result<T> const& actual, Result<double> const& expected, double roundings) {
-  constexpr double half_ulp = sizeof(T) == 2 ? 0x1p-8 : 0x1p-24;
+void check_rounded(Result<T> const& actual, Result<double> const& expected, double roundings,
+                   index_t terms, double magnitude = 0) {
+  double const tolerance =
+      roundings * (sizeof(T) == 2 ? 0x1p-8 : 0x1p-24) + static_cast<double>(terms) * 0x1p-24;
   support::with_fields(actual, [&](auto const&... actual_field) {
     support::with_fields(expected, [&](auto const&... expected_field) {
-      (check_close(actual_field, expected_field, roundings * half_ulp), ...);
+      (check_close(actual_field, expected_field, tolerance, magnitude), ...);
     });
   });
 }

@@ -13,7 +13,9 @@ template <class Arithmetic, class T>
 struct scalar_values {
   using A = T;
   using value = T;
-  using bits = typename binary_format<T>::integer;
+  using integer = typename binary_format<T>::integer;
+  using bits = integer;
+  static constexpr int count = 1;
 
   Arithmetic& arithmetic;
 
@@ -21,6 +23,8 @@ struct scalar_values {
     return arithmetic.fused_multiply_add(a, b, c);
   }
   SLICESORT_HD_INLINE A divide(A a, A b) const { return arithmetic.divide(a, b); }
+  SLICESORT_HD_INLINE A load(A const* from) const { return *from; }
+  SLICESORT_HD_INLINE void store(A a, A* to) const { *to = a; }
   SLICESORT_HD_INLINE A splat(A a) const { return a; }
   SLICESORT_HD_INLINE bits splat_bits(bits b) const { return b; }
   SLICESORT_HD_INLINE bits bits_of(A a) const { return bit_cast<bits>(a); }

@@ -10,6 +10,7 @@
 //   bits_of(value), value_of(bits)
 //   max(a, b)               the larger one; a if a is NaN
 //   positive(a)             all ones where a > 0, else 0
+//   load(address), store(a, address), for `count` adjacent scalars
 template <class Ops>
 struct elementary {
   using Value = typename Ops::value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of Sinkhorn's algorithm over a row or a column of T, in a fixed order: `terms_per_partial`
 // terms at a time, then the partial sums. Used by the operators sinkhorn and sinkhorn_csp.
-// sinkhorn_sums.hpp includes this file for scalars, sinkhorn/host/tile_loops.inl for each
+// sinkhorn_sums.hpp includes this file for scalars, sinkhorn/host/tile_kernels.inl for each
 // instruction set.
 //
 // `Math` has static functions of a worker `w` and values:
@@ -13,8 +13,8 @@
 //   index_t size
 //   static constexpr bool has_factors
 //   logit(w, k, l)                  logit plus the potential of term k
-//   exponent(w, k, l)               the logarithm of an element of T, at most 0
-//   value(k, l), factor(k, l)       what elements are multiplied by
+//   element(w, k, l)                element of T
+//   value(w, k, l), factor(k, l)    what elements are multiplied by
 
 // One value per lane of a worker.
 template <class Value, int Lanes>
@@ -87,8 +87,8 @@ struct sinkhorn_sums {
       fill(Math::number(worker, A{0}), weighted_partial);
       for (index_t k = first; k < end; ++k)
         for (int l = 0; l < Lanes; ++l) {
-          Value const element = Math::exponential(worker, axis.exponent(worker, k, l));
-          Value const value = axis.value(k, l);
+          Value const element = axis.element(worker, k, l);
+          Value const value = axis.value(worker, k, l);
           partial[l] = Math::multiply_add(worker, element, value, partial[l]);
           if constexpr (Axis::has_factors)
             weighted_partial[l] =
@@ -142,12 +142,7 @@ struct fused_math {
     return functions::logarithm(ops, a);
   }
   static SLICESORT_SUMS_INLINE Value number(Ops const& ops, A a) { return ops.splat(a); }
-  // Returns the logarithm of an element of T from x = logits, 1 / tau and both potentials. It is
-  // clamped to 0, which it exceeds by rounding.
-  static SLICESORT_SUMS_INLINE Value exponent(Ops const& ops, Value const& x, Value const& scale,
-                                              Value const& first_potential,
-                                              Value const& second_potential) {
-    Value const exponent = sum(ops, ops.fused(x, scale, first_potential), second_potential);
-    return difference(ops, exponent, ops.max(exponent, ops.splat(A(0))));
+  static SLICESORT_SUMS_INLINE Value divide(Ops const& ops, Value const& a, Value const& b) {
+    return ops.divide(a, b);
   }
 };

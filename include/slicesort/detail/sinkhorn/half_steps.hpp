@@ -14,15 +14,38 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Vectors of all half-steps, each of `pitch` values: the potentials of a half-step, and their
-// gradients. Half-step -1 stands for the potentials before the first one, which are 0.
+// Vectors of half-steps, each of `pitch` values: the potentials of a half-step, and their gradients.
+// Half-step -1 stands for the initial potentials. Forward keeps the potentials of two half-steps
+// only, and has no gradients.
 template <class A>
 struct step_vectors {
   A *potentials, *grads;
   index_t pitch;
+  bool keeps_all;
 
-  SLICESORT_HD A* potentials_of(index_t step) const { return potentials + (step + 1) * pitch; }
+  // Number of vectors in the memory of the potentials.
+  static constexpr index_t potential_count(index_t steps, bool keeps_all) {
+    return keeps_all ? steps + 1 : 2;
+  }
+  SLICESORT_HD A* potentials_of(index_t step) const {
+    return potentials + (keeps_all ? step + 1 : (step + 1) % 2) * pitch;
+  }
   SLICESORT_HD A* grads_of(index_t step) const { return grads + step * pitch; }
+};
+
+// Tile of small matrices, one per lane: the element (i, j) of lane l is at (i * columns + j) * lanes
+// + l. The vectors of half-steps are [row or column][lane].
+template <class A>
+struct matrix_tile {
+  A* x;             // logits, replaced by the result
+  A* scaled;        // exponentials of logits, or the result in the linear domain
+  A const* dy;      // backward
+  A const* ratios;  // per lane
+  A* is_linear;     // per lane: all ones if it is computed in the linear domain, else 0
+  index_t rows, columns, lanes;
+  step_vectors<A> vectors;
+  sinkhorn_steps steps;
+  A inverse_tau;
 };
 
 // `Matrices` has, where `rows` is true for a row of each potential and false for a column:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinkhorn on the host. Small matrices are processed 64 bytes of lanes at a time, one matrix per
+// sinkhorn on the host. Small matrices are processed 128 bytes of lanes at a time, one matrix per
 // lane (host/small_matrices.hpp). In a large matrix, lanes are neighboring rows or columns
 // (host/large_matrix.hpp).
 #pragma once
@@ -10,7 +10,7 @@
 #include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/sinkhorn/host/large_matrix.hpp>
 #include <slicesort/detail/sinkhorn/host/small_matrices.hpp>
-#include <slicesort/detail/sinkhorn/host/tile_loops.hpp>
+#include <slicesort/detail/sinkhorn/host/tile_kernels.hpp>
 #include <slicesort/detail/sinkhorn/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -25,7 +25,7 @@ struct host_implementation<sinkhorn_op> {
   template <class T>
   static void plan(host_exec const& exec, sinkhorn_shape const& shape, arena& memory) {
     using A = accumulator_t<T>;
-    if (is_small(shape.extents))
+    if (shape.is_small())
       (void)small_layout<A>(memory, exec, shape);
     else
       (void)large_layout<A>(memory, exec, shape);
@@ -33,23 +33,17 @@ struct host_implementation<sinkhorn_op> {
 
   template <class T>
   static void forward(host_exec const& exec, sinkhorn_forward<T> const& params, workspace w) {
-    run(exec, params, w, [](auto const& matrices) { matrices.forward(); });
+    run(exec, params, w, [](auto matrices) { matrices.forward(); });
   }
   template <class T>
   static void backward(host_exec const& exec, sinkhorn_backward<T> const& params, workspace w) {
-    run(exec, params, w, [](auto const& matrices) { matrices.backward(); });
+    run(exec, params, w, [](auto matrices) { matrices.backward(); });
   }
 
  private:
-  // Elements of a matrix whose tile fits in the L1 cache.
-  static constexpr index_t max_small_elements = 256;
   // Groups of small matrices per task.
   static constexpr index_t groups_per_task = 16;
 
-  static bool is_small(extents3 e) {
-    return e.length <= max_small_elements && e.channels <= max_small_elements &&
-           e.length * e.channels <= max_small_elements;
-  }
   template <class A>
   static index_t small_groups(extents3 e) {
     return e.empty() ? 0 : (e.batch + sinkhorn_lanes<A> - 1) / sinkhorn_lanes<A>;
@@ -86,7 +80,7 @@ struct host_implementation<sinkhorn_op> {
     if (e.empty()) return;
     arena memory(w);
     sinkhorn_kernels<T> const kernels = sinkhorn_kernels_of<T>(exec.instructions);
-    if (is_small(e)) {
+    if (shape.is_small()) {
       small_layout<A> const layout(memory, exec, shape);
       for_each_task(exec, layout.tasks, [&](unsigned thread, index_t task) {
         index_t const first = task * groups_per_task;

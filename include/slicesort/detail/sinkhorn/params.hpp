@@ -31,6 +31,13 @@ struct sinkhorn_shape {
   extents3 extents;
   index_t steps;
 
+  // True if a tile of such matrices, one per lane, fits in the L1 cache. Only these are computed in
+  // the linear domain, so results depend on it.
+  constexpr bool is_small() const {
+    constexpr index_t limit = 256;
+    return extents.length <= limit && extents.channels <= limit &&
+           extents.length * extents.channels <= limit;
+  }
   constexpr index_t longer_side() const { return std::max(extents.length, extents.channels); }
 };
 

@@ -139,10 +139,14 @@ struct weighted_group_axis : group_axis<A, Lanes, SharedFactors> {
                                           lane_array<A, Lanes> const& potential)
       : group_axis<A, Lanes, SharedFactors>(axis), values(axis_values), own_potential(potential) {}
 
-  SLICESORT_HD_INLINE A value(index_t k, int l) const { return values[k * this->pitch + l]; }
   template <class Worker>
-  SLICESORT_HD_INLINE A exponent(Worker& worker, index_t k, int l) const {
-    return this->logit(worker, k, l) + own_potential[l];
+  SLICESORT_HD_INLINE A value(Worker&, index_t k, int l) const {
+    return values[k * this->pitch + l];
+  }
+  // Clamps elements that exceed 1 by rounding.
+  template <class Worker>
+  SLICESORT_HD_INLINE A element(Worker& worker, index_t k, int l) const {
+    return exp_at_most_one(worker, this->logit(worker, k, l) + own_potential[l]);
   }
 };
 

@@ -14,11 +14,14 @@ struct lane_values {
   using value = typename lanes::V;
   using integer = typename detail::binary_format<A>::integer;
   using bits = vec<integer, lanes::count>;
+  static constexpr int count = lanes::count;
 
   SLICESORT_INLINE value fused(value const& a, value const& b, value const& c) const {
     return fused_lanes(a, b, c);
   }
   SLICESORT_INLINE value divide(value const& a, value const& b) const { return divide_lanes(a, b); }
+  SLICESORT_INLINE value load(A const* from) const { return load_lanes<value>(from); }
+  SLICESORT_INLINE void store(value const& a, A* to) const { store_lanes(to, a); }
   SLICESORT_INLINE value splat(A a) const { return lanes::splat(a); }
   SLICESORT_INLINE bits splat_bits(integer b) const { return broadcast<bits>(b); }
   SLICESORT_INLINE bits bits_of(value const& a) const { return load_lanes<bits>(&a); }

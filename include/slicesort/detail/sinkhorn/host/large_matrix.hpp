@@ -8,7 +8,7 @@
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/sinkhorn/half_steps.hpp>
-#include <slicesort/detail/sinkhorn/host/tile_loops.hpp>
+#include <slicesort/detail/sinkhorn/host/tile_kernels.hpp>
 #include <slicesort/detail/sinkhorn/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
@@ -22,12 +22,10 @@ SLICESORT_DETAIL_BEGIN
 template <class A>
 struct large_matrix_tiles {
   A *x, *dy;
-  A* ratios;
 
   large_matrix_tiles(arena& memory, sinkhorn_shape const& shape)
       : x(memory.take<A>(amount(shape.longer_side()) * sinkhorn_lanes<A>)),
-        dy(memory.take<A>(amount(shape.longer_side()) * sinkhorn_lanes<A>)),
-        ratios(memory.take<A>(sinkhorn_lanes<A>)) {}
+        dy(memory.take<A>(amount(shape.longer_side()) * sinkhorn_lanes<A>)) {}
 };
 
 // Vectors of a sample. Their size is rounded up to whole groups of lanes.
@@ -65,21 +63,27 @@ class large_matrix {
     std::fill_n(vectors_.potentials, vectors_.pitch, A(0));
   }
 
-  void forward() const {
+  void forward() {
+    vectors_.keeps_all = false;
     compute_potentials(*this, params_.steps);
-    for_each_column_tile([&](auto const& tile, index_t column) {
-      kernels_.compute_elements(tile);
-      store(tile.x, params_.y, column, grad_mode::overwrite);
+    index_t const last = params_.steps.count - 1;
+    index_t const rows = params_.steps.rows_last ? last : last - 1,
+                  columns = params_.steps.rows_last ? last - 1 : last;
+    for_each_group(false, [&](large_matrix_tiles<A> const& buffers, index_t column) {
+      kernels_.compute_elements(load_terms(buffers, false, column, rows, columns));
+      store(buffers.x, params_.y, column, grad_mode::overwrite);
     });
     fill_padding(params_.y);
   }
-  void backward() const {
+  void backward() {
+    vectors_.keeps_all = true;
     compute_potentials(*this, params_.steps);
     compute_potential_grads(*this, params_.steps);
-    for_each_column_tile([&](auto const& tile, index_t column) {
-      load(params_.dy, false, column, tile.dy);
-      kernels_.compute_element_grads(tile);
-      store(tile.dy, params_.dlogits, column, params_.mode);
+    for_each_group(false, [&](large_matrix_tiles<A> const& buffers, index_t column) {
+      load(params_.dy, false, column, buffers.dy);
+      kernels_.compute_element_grads(load_terms(buffers, false, column, -1, -1), buffers.dy, column,
+                                     params_.steps, vectors_);
+      store(buffers.x, params_.dlogits, column, params_.mode);
     });
     if (params_.mode == grad_mode::overwrite) fill_padding(params_.dlogits);
   }
@@ -87,24 +91,23 @@ class large_matrix {
   // The functions of half_steps.hpp.
   void normalize(index_t step, bool rows) const {
     for_each_group(rows, [&](large_matrix_tiles<A> const& buffers, index_t first) {
-      kernels_.normalize(load_terms(buffers, rows, first, step - 1),
+      kernels_.normalize(load_terms(buffers, rows, first, step - 1, step),
                          vectors_.potentials_of(step) + first);
     });
   }
   void sum_output_grads(index_t step, bool rows) const {
-    bool const is_last = step == params_.steps.count - 1;
+    index_t const other = step == params_.steps.count - 1 ? step - 1 : step + 1;
     for_each_group(rows, [&](large_matrix_tiles<A> const& buffers, index_t first) {
       load(params_.dy, rows, first, buffers.dy);
-      kernels_.sum_output_grads(load_terms(buffers, rows, first, is_last ? step - 1 : step + 1),
-                                vectors_.potentials_of(step) + first, buffers.dy, buffers.ratios,
+      kernels_.sum_output_grads(load_terms(buffers, rows, first, other, step), buffers.dy,
                                 vectors_.grads_of(step) + first);
     });
   }
   void subtract_sums(index_t step, bool rows) const {
     for_each_group(rows, [&](large_matrix_tiles<A> const& buffers, index_t first) {
-      kernels_.subtract_sums(load_terms(buffers, rows, first, step + 1),
-                             vectors_.potentials_of(step) + first, vectors_.grads_of(step + 1),
-                             step == params_.steps.count - 2, vectors_.grads_of(step) + first);
+      kernels_.subtract_sums(load_terms(buffers, rows, first, step + 1, step),
+                             vectors_.grads_of(step + 1), step == params_.steps.count - 2,
+                             vectors_.grads_of(step) + first);
     });
   }
 
@@ -118,21 +121,9 @@ class large_matrix {
   void for_each_group(bool rows, F const& f) const {
     for_each_task(exec_, (extent(rows) + lanes - 1) / lanes, [&](unsigned thread, index_t group) {
       large_matrix_tiles<A> const buffers = tiles_[first_thread_ + thread];
-      std::fill_n(buffers.ratios, lanes, size_.template ratio<A>(params_.steps.rows_last));
       f(buffers, group * lanes);
     });
   }
-  // Calls f(tile, first column) for every group of columns, with their logits.
-  template <class F>
-  void for_each_column_tile(F const& f) const {
-    for_each_group(false, [&](large_matrix_tiles<A> const& buffers, index_t column) {
-      load(params_.logits, false, column, buffers.x);
-      f(matrix_tile<A>{buffers.x, buffers.dy, size_.rows, 1, column, buffers.ratios, vectors_,
-                       params_.steps, inverse_tau<A>(params_.tau)},
-        column);
-    });
-  }
-
   // Elements of rows, or columns, [first, first + lanes).
   template <class U>
   tile_elements<U> elements(tensor3<U> tensor, bool rows, index_t first) const {
@@ -150,10 +141,16 @@ class large_matrix {
   void store(A const* from, tensor3<T> to, index_t column, grad_mode mode) const {
     kernels_.store(from, elements(to, false, column), mode);
   }
+  // Loads the logits of a group of rows or columns. The terms have the potentials of half-step
+  // `term_step`, and the lanes those of `own_step`.
   tile_terms<A> load_terms(large_matrix_tiles<A> const& buffers, bool rows, index_t first,
-                           index_t step) const {
+                           index_t term_step, index_t own_step) const {
     load(params_.logits, rows, first, buffers.x);
-    return {buffers.x, lanes, extent(!rows), vectors_.potentials_of(step),
+    return {buffers.x,
+            extent(!rows),
+            vectors_.potentials_of(term_step),
+            vectors_.potentials_of(own_step) + first,
+            size_.template ratio<A>(params_.steps.rows_last),
             inverse_tau<A>(params_.tau)};
   }
   // Zeroes the elements past the valid rows and columns.

@@ -7,7 +7,7 @@
 #include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sinkhorn/half_steps.hpp>
-#include <slicesort/detail/sinkhorn/host/tile_loops.hpp>
+#include <slicesort/detail/sinkhorn/host/tile_kernels.hpp>
 #include <slicesort/detail/sinkhorn/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
@@ -20,16 +20,18 @@ SLICESORT_DETAIL_BEGIN
 
 template <class A>
 struct small_matrix_buffers {
-  A *x, *dy;  // tiles
-  A* ratios;
+  A *x, *scaled, *dy;     // tiles
+  A *ratios, *is_linear;  // per lane
   step_vectors<A> vectors;
 
   small_matrix_buffers(arena& memory, sinkhorn_shape const& shape) {
     constexpr index_t lanes = sinkhorn_lanes<A>;
     amount const tile = amount(shape.extents.length * shape.extents.channels) * lanes;
     x = memory.take<A>(tile);
+    scaled = memory.take<A>(tile);
     dy = memory.take<A>(tile);
     ratios = memory.take<A>(lanes);
+    is_linear = memory.take<A>(lanes);
     vectors.pitch = shape.longer_side() * lanes;
     vectors.potentials = memory.take<A>(amount(shape.steps + 1) * vectors.pitch);
     vectors.grads = memory.take<A>(amount(shape.steps) * vectors.pitch);
@@ -59,19 +61,20 @@ class small_matrices {
       is_whole_ =
           is_whole_ && (!has_lengths || (size.rows == e.length && size.columns == e.channels));
     }
-    std::fill_n(buffers.vectors.potentials, buffers.vectors.pitch, A(0));
   }
 
-  void forward() const {
+  void forward() {
+    buffers_.vectors.keeps_all = false;
     load(params_.logits, buffers_.x, minus_infinity());
     kernels_.forward(tile());
     store(buffers_.x, params_.y, grad_mode::overwrite);
   }
-  void backward() const {
+  void backward() {
+    buffers_.vectors.keeps_all = true;
     load(params_.logits, buffers_.x, minus_infinity());
     load(params_.dy, buffers_.dy, A(0));
     kernels_.backward(tile());
-    store(buffers_.dy, params_.dlogits, params_.mode);
+    store(buffers_.x, params_.dlogits, params_.mode);
   }
 
  private:
@@ -84,11 +87,13 @@ class small_matrices {
   matrix_tile<A> tile() const {
     extents3 const e = params_.logits.extents();
     return {buffers_.x,
+            buffers_.scaled,
             buffers_.dy,
+            buffers_.ratios,
+            buffers_.is_linear,
             e.length,
             e.channels,
-            0,
-            buffers_.ratios,
+            lanes,
             buffers_.vectors,
             params_.steps,
             inverse_tau<A>(params_.tau)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nystromformer (Xiong et al., Nystromformer, 2021, eq. 13 and section 3.4), with landmarks qm and
-// km, the means of segments of queries and keys:
+// Nystromformer (Xiong et al., Nystromformer, 2021), with landmarks qm and km, the means of
+// segments of queries and keys:
 //   y = softmax(scale * q km^T) pinv(softmax(scale * qm km^T)) softmax(scale * qm k^T) v + conv(v)
 // For 16-bit types, matrices of pairs of landmarks are computed in float.
 #pragma once

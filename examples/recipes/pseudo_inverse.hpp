@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Newton's iteration for the pseudo-inverse of square matrices without negative elements, and the
-// exact gradient of its steps (Xiong et al., Nystromformer, 2021, eq. 14):
+// exact gradient of its steps (Xiong et al., Nystromformer, 2021):
 //   Z_0 = A^T / max_j sum_i A_ij,  Z_{t+1} = Z_t (13 I - X (15 I - X (7 I - X))) / 4,  X = A Z_t.
 // Rows of A sum to 1 or are zero. Every matrix is divided by its own maximum.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps for `synthesizer` (Tay et al., Synthesizer: Rethinking Self-Attention, 2021, sections 3.1
-// and 3.3): factorized, map = a b^T of two parameters; dense, map = relu(x w1) w2 of the rows x.
+// Maps for `synthesizer` (Tay et al., Synthesizer: Rethinking Self-Attention, 2020): factorized,
+// map = a b^T of two parameters; dense, map = relu(x w1) w2 of the rows x.
 #pragma once
 
 #include "support.hpp"

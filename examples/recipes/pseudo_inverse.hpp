@@ -22,8 +22,7 @@ struct sum_columns {
   tensor4<T const> x, y;
   tensor4<T> sums;
 
-  RECIPES_HD void operator()(index_t i) const {
-    position const p(sums.extents(), i);
+  RECIPES_HD void operator()(position p) const {
     T sum = 0;
     for (index_t row = 0; row < x.extents().length; ++row)
       sum += x(p.batch, p.head, row, p.channel) *
@@ -47,8 +46,7 @@ struct start_inverse {
   tensor4<T const> a, sums;
   tensor4<T> z;
 
-  RECIPES_HD void operator()(index_t i) const {
-    position const p(z.extents(), i);
+  RECIPES_HD void operator()(position p) const {
     element(z, p) =
         a(p.batch, p.head, p.channel, p.row) / sums(p.batch, p.head, 0, largest_column(sums, p));
   }
@@ -59,8 +57,7 @@ struct start_inverse_backward {
   tensor4<T const> dz, sums, dots;
   tensor4<T> da;
 
-  RECIPES_HD void operator()(index_t i) const {
-    position const p(da.extents(), i);
+  RECIPES_HD void operator()(position p) const {
     index_t const largest = largest_column(sums, p);
     T gradient = dz(p.batch, p.head, p.channel, p.row);
     for (index_t j = 0; p.channel == largest && j < dots.extents().channels; ++j)
@@ -79,10 +76,10 @@ class pseudo_inverse {
     memory_.clear();
     shape_ = a.extents();
     sums_ = memory_.template tensor<T>({shape_.batch, shape_.heads, 1, shape_.channels});
-    for_each_index(exec_, sums_.extents().size(), sum_columns<T>{a, {}, sums_});
+    for_each_position(exec_, sums_.extents(), sum_columns<T>{a, {}, sums_});
     u1_ = tensor(), u2_ = tensor(), x_ = tensor();
     z_.assign(1, tensor());
-    for_each_index(exec_, shape_.size(), start_inverse<T>{a, sums_, z_[0]});
+    for_each_position(exec_, shape_, start_inverse<T>{a, sums_, z_[0]});
     for (int t = 0; t < steps_; ++t) {
       multiply(1, a, z_.back(), x_);
       auto const next = tensor();
@@ -114,8 +111,8 @@ class pseudo_inverse {
       multiply(1, transposed(a), dx, next_dz, accumulate);
     }
     auto const dots = memory_.template tensor<T>(sums_.extents());
-    for_each_index(exec_, dots.extents().size(), sum_columns<T>{dz, z_[0], dots});
-    for_each_index(exec_, shape_.size(), start_inverse_backward<T>{dz, sums_, dots, da});
+    for_each_position(exec_, dots.extents(), sum_columns<T>{dz, z_[0], dots});
+    for_each_position(exec_, shape_, start_inverse_backward<T>{dz, sums_, dots, da});
   }
 
  private:

@@ -17,6 +17,8 @@
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cstddef>
+
 namespace recipes {
 
 template <class T>
@@ -34,7 +36,7 @@ class nystromformer {
   using A = accumulator<T>;
 
  public:
-  nystromformer(Exec const& exec, index_t landmarks, int newton_steps = 6)
+  nystromformer(Exec const& exec, index_t landmarks, std::size_t newton_steps = 6)
       : exec_(exec), count_(landmarks), memory_(exec), inverse_(exec, newton_steps) {}
 
   void forward(nystromformer_params<T> const& params, tensor4<T> y, ss::row_lengths lengths = {}) {

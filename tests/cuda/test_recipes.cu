@@ -5,7 +5,12 @@
 #include "recipes/check.hpp"
 
 #include "recipes/linformer.hpp"
+#include "recipes/long_short.hpp"
 #include "recipes/nystromformer.hpp"
+#include "recipes/reformer.hpp"
+#include "recipes/sinkformer.hpp"
+#include "recipes/sinkhorn_transformer.hpp"
+#include "recipes/sort_net.hpp"
 #include "recipes/synthesizer.hpp"
 #include "recipes/synthesizer_maps.hpp"
 
@@ -136,4 +141,55 @@ TEST_CASE_TEMPLATE("factorized map", T, float, double, float16, bfloat16) {
                        layer.forward(params, t[2]);
                        layer.backward(t[3], params, {t[4], t[5]});
                      });
+}
+TEST_CASE_TEMPLATE("long_short", T, float, bfloat16) {
+  extents4 const x{2, 1, 21, 8}, w{1, 2, 8, 4};
+  check_on_device<T>({shape, shape, shape, x, w, shape, shape, shape, shape, shape, x, w}, 8,
+                     [](auto exec, auto const& t, ss::row_lengths rows) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::long_short<U, decltype(exec)> layer(exec, {3, 2});
+                       recipes::long_short_params<U> const params{t[0], t[1], t[2], t[3], t[4]};
+                       layer.forward(params, t[6], rows);
+                       layer.backward(t[5], params, t[6], {t[7], t[8], t[9], t[10], t[11]});
+                     });
+}
+TEST_CASE_TEMPLATE("reformer", T, float, bfloat16) {
+  // Two buckets: the sign of the score of a row, which rounding keeps.
+  extents4 const rotations{1, 2, 1, 16};
+  for (bool causal : {false, true})
+    check_on_device<T>({shape, shape, rotations, shape, shape, shape, shape}, 8,
+                       [=](auto exec, auto const& t, ss::row_lengths rows) {
+                         using U = typename decltype(t[0])::value_type;
+                         recipes::reformer<U, decltype(exec)> layer(exec, 4, causal);
+                         recipes::reformer_params<U> const params{t[0], t[1], t[2]};
+                         layer.forward(params, t[4], rows);
+                         layer.backward(t[3], params, t[4], {t[5], t[6]});
+                       });
+}
+TEST_CASE_TEMPLATE("sinkformer", T, float, bfloat16) {
+  check_on_device<T>({shape, shape, shape, shape, shape, shape, shape, shape}, 8,
+                     [](auto exec, auto const& t, ss::row_lengths rows) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::sinkformer<U, decltype(exec)> layer(exec);
+                       recipes::sinkformer_params<U> const params{t[0], t[1], t[2]};
+                       layer.forward(params, t[4], rows);
+                       layer.backward(t[3], params, t[4], {t[5], t[6], t[7]});
+                     });
+}
+TEST_CASE_TEMPLATE("sinkhorn_transformer and sort_net", T, float, bfloat16) {
+  extents4 const w{1, 2, 16, 6}, logits{2, 2, 5, 5};
+  for (auto join : {recipes::joined_by::softmax, recipes::joined_by::sum})
+    check_on_device<T>(
+        {shape, shape, shape, w, shape, logits, shape, shape, shape, shape, logits, shape, w}, 8,
+        [=](auto exec, auto const& t, ss::row_lengths rows) {
+          using U = typename decltype(t[0])::value_type;
+          recipes::sort_net<U, decltype(exec)> net(exec, 5);
+          recipes::sinkhorn_transformer<U, decltype(exec)> layer(exec, 5, join);
+          recipes::sort_net_params<U> const net_params{t[1], t[3]};
+          recipes::sinkhorn_transformer_params<U> const params{t[0], t[1], t[2], t[5]};
+          net.forward(net_params, t[5], rows);
+          layer.forward(params, t[6], rows);
+          layer.backward(t[4], params, t[6], {t[7], t[8], t[9], t[10]});
+          net.backward(t[10], net_params, {t[11], t[12]});
+        });
 }

@@ -11,6 +11,7 @@
 #include <slicesort/detail/permute/device.hpp>
 #include <slicesort/detail/short_convolution/device.hpp>
 #include <slicesort/detail/shuffle/device.hpp>
+#include <slicesort/detail/sinkhorn/device.hpp>
 #include <slicesort/detail/sinkhorn_csp/device.hpp>
 #include <slicesort/detail/slicing_sort/device.hpp>
 #include <slicesort/detail/softmax_attention/device.hpp>

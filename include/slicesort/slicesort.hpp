@@ -11,6 +11,7 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/extents.hpp>
 #include <slicesort/linear_attention.hpp>
+#include <slicesort/matmul.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/merge_attention.hpp>
 #include <slicesort/multi_permutation.hpp>

@@ -4,6 +4,7 @@
 
 #include <slicesort/detail/csp/device.hpp>
 #include <slicesort/detail/linear_attention/device.hpp>
+#include <slicesort/detail/matmul/device.hpp>
 #include <slicesort/detail/max_exchange/device.hpp>
 #include <slicesort/detail/merge_attention/device.hpp>
 #include <slicesort/detail/multi_permutation/device.hpp>

@@ -230,7 +230,8 @@ dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_
   for (index_t first = 0; first < rows; first += group) {
     auto const source = [&](index_t j) { return (first + j + rows - shift) % rows; };
     detail::dense_sinkhorn(
-        std::min(group, rows - first), op.relaxation().tau, op.relaxation().iterations,
+        std::min(group, rows - first), op.relaxation().tau(),
+        op.relaxation().half_steps().count / 2,
         [&](index_t i) { return sample.value(first + i, reference); },
         [&](index_t j) { return sample.value(source(j), channel); },
         [&](index_t i, index_t j, double t) { matrix(first + i, source(j)) = t; });

@@ -11,20 +11,10 @@
 #include <slicesort/policies/alignment.hpp>
 #include <slicesort/policies/grouping.hpp>
 #include <slicesort/policies/shift.hpp>
+#include <slicesort/sinkhorn.hpp>
 
 #include <limits>
 #include <type_traits>
-
-SLICESORT_TYPES_BEGIN
-
-/// Parameters of Sinkhorn's algorithm. They determine how close the matrices of `sinkhorn_csp` are
-/// to permutations.
-struct sinkhorn {
-  double tau;               ///< temperature, the weight of the entropy; above 0
-  index_t iterations = 10;  ///< number of iterations (rows, then columns), 1..65536
-};
-
-SLICESORT_TYPES_END
 
 SLICESORT_OPERATORS_BEGIN
 
@@ -100,8 +90,7 @@ class sinkhorn_csp {
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
     require_element<T>();
     return detail::workspace_bytes<op, T>(exec, "sinkhorn_csp.workspace_bytes",
-                                          {x, group(x), relaxation_.iterations},
-                                          [&](detail::checker& c) {
+                                          {x, group(x), iterations()}, [&](detail::checker& c) {
                                             auto const info = detail::describe_shape("x", x);
                                             detail::check_extents(c, info);
                                             check_policies(c, info);
@@ -165,8 +154,8 @@ class sinkhorn_csp {
   template <class Params>
   void set_config(Params& params) const {
     require_element<typename Params::element>();
-    params.tau = relaxation_.tau;
-    params.iterations = relaxation_.iterations;
+    params.tau = relaxation_.tau();
+    params.iterations = iterations();
     params.config.group = group(params.x.extents());
     params.config.reference = reference_.channel;
     params.config.policies = this;
@@ -176,6 +165,8 @@ class sinkhorn_csp {
     };
     params.config.is_descending = [](void const*, index_t, extents3) { return false; };
   }
+
+  constexpr index_t iterations() const { return relaxation_.half_steps().count / 2; }
 
   // Checks the output, the lengths and the policies; requires valid inputs.
   void check_mixing(detail::checker& c, detail::view_info const& source, detail::view_info const& x,
@@ -192,9 +183,15 @@ class sinkhorn_csp {
   void check_policies(detail::checker& c, detail::view_info const& x) const {
     if (char const* violation = groups_.validate())
       c.fail(error_kind::argument, "groups %s", violation);
-    if (!(relaxation_.tau > 0) || relaxation_.tau > std::numeric_limits<double>::max())
-      c.fail(error_kind::argument, "tau is %g, must be positive and finite", relaxation_.tau);
-    index_t const t = relaxation_.iterations, limit = detail::sinkhorn_shape::max_iterations;
+    if (!(relaxation_.tau() > 0) || relaxation_.tau() > std::numeric_limits<double>::max())
+      c.fail(error_kind::argument, "tau is %g, must be positive and finite", relaxation_.tau());
+    if (relaxation_.half_steps().last != side::columns || relaxation_.half_steps().count % 2 != 0)
+      c.fail(error_kind::argument,
+             "sinkhorn has %lld half-steps that end with %s, must have an even number that ends "
+             "with columns",
+             static_cast<long long>(relaxation_.half_steps().count),
+             relaxation_.half_steps().last == side::columns ? "columns" : "rows");
+    index_t const t = iterations(), limit = detail::sinkhorn_csp_shape::max_iterations;
     if (t < 1 || t > limit)
       c.fail(error_kind::argument, "iterations is %lld, must be in 1..%lld",
              static_cast<long long>(t), static_cast<long long>(limit));

@@ -11,6 +11,7 @@
 #include <slicesort/exec.hpp>
 #include <slicesort/extents.hpp>
 #include <slicesort/linear_attention.hpp>
+#include <slicesort/matmul.hpp>
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/merge_attention.hpp>
 #include <slicesort/multi_permutation.hpp>
@@ -38,6 +39,7 @@
 #include <slicesort/saved.hpp>
 #include <slicesort/short_convolution.hpp>
 #include <slicesort/shuffle.hpp>
+#include <slicesort/sinkhorn.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
 #include <slicesort/softmax_attention.hpp>

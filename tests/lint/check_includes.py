@@ -9,12 +9,12 @@ from common import INCLUDE, finish, headers, relative_name
 INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "policies/cublas.cuh")
 ABOVE_OPERATORS = ("thrust.hpp", "equivalent_matrix.hpp", "policies/blas.hpp", "policies/host_gemm.hpp", "policies/cublas.cuh",
-                   "half_types.hpp", "print.hpp", "random_rows.hpp")
+                   "half_types.hpp", "matmul.hpp", "print.hpp", "random_rows.hpp")
 # Headers that include only each other, so policies may include them: masks draw random blocks by the hash.
 GROUND = ("detail/core/build.hpp", "detail/core/config.hpp", "detail/math/counter_hash.hpp")
 # Ranks of the folders of detail/ that belong to no operator: vocabularies of kernels, launches and the host; engines that
 # several operators share.
-FOLDERS = {"math": 2, "core": 2, "device": 3, "host": 3, "cuda": 4, "sort": 4, "permutation": 5, "attention": 5,
+FOLDERS = {"math": 2, "core": 2, "device": 3, "host": 3, "cuda": 4, "sort": 4, "permutation": 5, "attention": 5, "matmul": 5,
            "equivalent_matrix": 8}
 OPERATOR, PUBLIC_OPERATOR, CONVENIENCE, UMBRELLA = 6, 7, 8, 9
 # Exception: sinkhorn_csp, the relaxation of csp, includes its parameters.

@@ -3,7 +3,7 @@
 # and one of kernels on the block executor. An edit of an operator rebuilds that operator only, and a program waits only
 # for the operators that it uses.
 #
-# An operator is a folder of include/slicesort/detail/ with a device.hpp. Its tag is <op>_op unless other tags are listed
+# An operator is a folder of include/slicesort/detail/ with a params.hpp. Its tag is <op>_op unless other tags are listed
 # here. Orders and masks are selected at run time.
 set(_slicesort_tags_csp "csp_op<false>" "csp_op<true>")
 set(_slicesort_tags_linear_attention
@@ -24,8 +24,8 @@ set(_slicesort_forward_only merge_attention)
 
 set(_slicesort_types ${SLICESORT_TEST_TYPES})
 set(_slicesort_detail ${PROJECT_SOURCE_DIR}/include/slicesort/detail)
-file(GLOB _slicesort_operators CONFIGURE_DEPENDS RELATIVE ${_slicesort_detail} ${_slicesort_detail}/*/device.hpp)
-list(TRANSFORM _slicesort_operators REPLACE "/device.hpp" "")
+file(GLOB _slicesort_operators CONFIGURE_DEPENDS RELATIVE ${_slicesort_detail} ${_slicesort_detail}/*/params.hpp)
+list(TRANSFORM _slicesort_operators REPLACE "/params.hpp" "")
 
 # _slicesort_unit(TEMPLATE FILE): writes FILE in the build folder from a template with @op@, @type@ and @calls@.
 set(_slicesort_generated ${CMAKE_CURRENT_BINARY_DIR}/generated)

@@ -2,6 +2,7 @@
 // Matrix products through a user-supplied BLAS: its callback, and matrix layouts that it supports.
 #pragma once
 
+#include <slicesort/dtype.hpp>
 #include <slicesort/policies/gemm.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -20,6 +21,14 @@ struct gemm_callback {
     return evaluate != nullptr && evaluate(context, stream, call);
   }
 };
+
+template <class T>
+constexpr element_kind kind_of_element() {
+  if (sizeof(T) == 8) return element_kind::f64;
+  if (sizeof(T) == 4) return element_kind::f32;
+  return dtype_traits<T>::infinity == dtype_traits<float16>::infinity ? element_kind::f16
+                                                                      : element_kind::bf16;
+}
 
 // Layout of a matrix for a BLAS: row-major or its transpose.
 struct gemm_layout {

@@ -41,6 +41,9 @@ class matrix_product {
  public:
   using A = accumulator_t<T>;
   using matrix = matrix_operand<T>;
+  // Block of a: 128 KB in float, which fits in the L2 cache.
+  static constexpr index_t block_rows = 128, block_depth = 256;
+  static constexpr index_t panel_columns = 48;  // panel of b: three vectors of 16
 
   // Workspace for products with a depth of at most `depth`.
   matrix_product(arena& memory, index_t depth)
@@ -78,11 +81,54 @@ class matrix_product {
     }
   }
 
- private:
-  // Block of a: 128 KB in float, which fits in the L2 cache.
-  static constexpr index_t block_rows = 128, block_depth = 256;
-  static constexpr index_t panel_columns = 48;  // panel of b: three vectors of 16
+  // A tile of c, for callers that distribute the tiles of a product.
+  struct tile {
+    index_t row, column, rows, columns;
+  };
+  struct operands {
+    matrix a, b;
+  };
+  static constexpr index_t tile_depth = block_depth;  // depth of the workspace of sum_tile
 
+  static constexpr index_t row_blocks(index_t rows) { return (rows + block_rows - 1) / block_rows; }
+  static constexpr index_t column_panels(index_t columns) {
+    return (columns + panel_columns - 1) / panel_columns;
+  }
+  static tile tile_at(index_t row_block, index_t panel, index_t rows, index_t columns) {
+    index_t const row = row_block * block_rows, column = panel * panel_columns;
+    return {row, column, std::min(block_rows, rows - row),
+            std::min(panel_columns, columns - column)};
+  }
+
+  // Computes a tile of scale * sum of a_i * b_i for `terms` pairs; operands_of(i) returns {a_i,
+  // b_i}. Accumulates in the order of the pairs, in each over the depth in ascending order.
+  template <class Kernels, class OperandsOf>
+  pitched_rows<A const> sum_tile(Kernels const& kernels, tile const& position, index_t depth,
+                                 index_t terms, A scale, OperandsOf const& operands_of) const {
+    product_params<A> params{};
+    params.c = {tile_, panel_columns};
+    params.b = {panel_, panel_columns};
+    index_t const padded = padded_columns(position.columns);
+    params.size = {static_cast<int>(padded_rows(position.rows)), static_cast<int>(padded), 0};
+    if (position.columns < padded) std::fill_n(panel_, block_depth * panel_columns, A(0));
+    if (depth == 0 || terms == 0) std::fill_n(tile_, block_rows * panel_columns, A(0));
+    for (index_t term = 0; depth > 0 && term < terms; ++term) {
+      operands const pair = operands_of(term);
+      for (index_t k = 0; k < depth; k += params.size.depth) {
+        params.size.depth = std::min<index_t>(block_depth, depth - k);
+        pack(kernels, pair.b, k, position.column, params.size.depth, position.columns, panel_,
+             panel_columns);
+        params.a = pack_block(kernels, pair.a, position.row, position.rows, k, params.size.depth);
+        params.epilogue.accumulate = term > 0 || k > 0;
+        bool const is_last = term + 1 == terms && k + params.size.depth == depth;
+        params.epilogue.scale = is_last ? scale : A(1);
+        kernels.multiply(params);
+      }
+    }
+    return {tile_, panel_columns};
+  }
+
+ private:
   // Copies rows [row, row + rows) and columns [column, column + columns) of `from` to rows of `to`.
   static void pack(row_kernels<T> const& kernels, matrix const& from, index_t row, index_t column,
                    index_t rows, index_t columns, A* to, index_t pitch) {

@@ -3,39 +3,20 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/math/elementary.hpp>
 #include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
 SLICESORT_DETAIL_BEGIN
 
-// `Arithmetic` is a block, or another type with fused_multiply_add(a, b, c) and divide(a, b).
-template <class Arithmetic, class T>
-struct scalar_values {
-  using A = T;
-  using value = T;
-  using bits = typename binary_format<T>::integer;
-
-  Arithmetic& arithmetic;
-
-  SLICESORT_HD_INLINE A fused(A a, A b, A c) const {
-    return arithmetic.fused_multiply_add(a, b, c);
-  }
-  SLICESORT_HD_INLINE A splat(A a) const { return a; }
-  SLICESORT_HD_INLINE bits splat_bits(bits b) const { return b; }
-  SLICESORT_HD_INLINE bits bits_of(A a) const { return bit_cast<bits>(a); }
-  SLICESORT_HD_INLINE A value_of(bits b) const { return bit_cast<A>(b); }
-  SLICESORT_HD_INLINE A max(A a, A b) const { return a < b ? b : a; }
-  SLICESORT_HD_INLINE bits positive(A a) const { return ~(static_cast<bits>(a > A(0)) + ~bits{0}); }
-};
-
-#define SLICESORT_FEATURE_INLINE SLICESORT_HD_INLINE
-#define SLICESORT_FEATURE_CONSTANT SLICESORT_HD constexpr
+#define SLICESORT_MATH_INLINE SLICESORT_HD_INLINE
+#define SLICESORT_MATH_CONSTANT SLICESORT_HD constexpr
 // clang-format off
 #include <slicesort/detail/linear_attention/feature_math.inl>
 // clang-format on
-#undef SLICESORT_FEATURE_INLINE
-#undef SLICESORT_FEATURE_CONSTANT
+#undef SLICESORT_MATH_INLINE
+#undef SLICESORT_MATH_CONSTANT
 
 // Square root of a non-negative value, with an error of up to 1 ulp. Computed by divisions,
 // because the hardware square root may round differently under -use_fast_math.

@@ -1,55 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementary functions of the feature maps, as fixed sequences of fused multiply-adds and integer
-// operations. Scalars and SIMD lanes, host and device get the same bits. feature_math.hpp includes
-// this file for scalars, host/simd_table.inl for each instruction set.
-//
-// `Ops` has the types A (scalar), `value` (scalar or lanes), `bits` (integers like `value`), and
-//   fused(a, b, c)          a * b + c, rounded once
-//   splat(A), splat_bits(integer)
-//   bits_of(value), value_of(bits)
-//   max(a, b)               the larger one; a if a is NaN
-//   positive(a)             all ones where a > 0, else 0
+// Elementary functions of the feature maps, in addition to math/elementary.inl, which has the
+// rules. feature_math.hpp includes this file for scalars, host/simd_table.inl for each instruction
+// set.
 template <class Ops>
-struct feature_math {
-  using Value = typename Ops::value;
-  using Bits = typename Ops::bits;
-  using A = typename Ops::A;
-  using format = detail::binary_format<A>;
-  using integer = typename format::integer;
+struct feature_math : elementary<Ops> {
+  using base = elementary<Ops>;
+  using base::negated;
+  using base::product;
+  using base::sum;
+  using typename base::A;
+  using typename base::Bits;
+  using typename base::format;
+  using typename base::integer;
+  using typename base::Value;
 
-  static SLICESORT_FEATURE_INLINE Value product(Ops const& ops, Value const& a, Value const& b) {
-    return ops.fused(a, b, ops.splat(A(0)));
-  }
-  static SLICESORT_FEATURE_INLINE Value sum(Ops const& ops, Value const& a, Value const& b) {
-    return ops.fused(a, ops.splat(A(1)), b);
-  }
   // Selects `yes` where the mask is all ones and `no` where it is 0.
-  static SLICESORT_FEATURE_INLINE Value select(Ops const& ops, Bits const& mask, Value const& yes,
-                                               Value const& no) {
+  static SLICESORT_MATH_INLINE Value select(Ops const& ops, Bits const& mask, Value const& yes,
+                                            Value const& no) {
     return ops.value_of((ops.bits_of(yes) & mask) | (ops.bits_of(no) & ~mask));
   }
   // Returns `x` where the mask is all ones, and 0 elsewhere.
-  static SLICESORT_FEATURE_INLINE Value mask_bits(Ops const& ops, Bits const& mask,
-                                                  Value const& x) {
+  static SLICESORT_MATH_INLINE Value mask_bits(Ops const& ops, Bits const& mask, Value const& x) {
     return ops.value_of(ops.bits_of(x) & mask);
-  }
-
-  // Returns exp(x) for x <= 0, with an error of up to 2 ulp. Subnormal results, and some slightly
-  // larger ones, flush to 0; NaN propagates. Like detail::exp_at_most_one, with two differences.
-  // First, the whole number n includes the exponent bias minus one, so its bits yield 2^(n - 1), or
-  // 0 at the lower clamp of x. Second, the series computes twice the exponential.
-  static SLICESORT_FEATURE_INLINE Value exponential(Ops const& ops, Value const& argument) {
-    constexpr A shift = format::integer_shift + static_cast<A>(format::bias - 1);
-    constexpr A min_x = static_cast<A>(-(format::bias - 1) * 0.6931471805599453);
-    Value const x = ops.max(argument, ops.splat(min_x));
-    Value const biased =
-        ops.fused(x, ops.splat(static_cast<A>(1.4426950408889634)), ops.splat(shift));
-    Value const power = sum(ops, biased, ops.splat(-shift));
-    Value r = ops.fused(power, ops.splat(-format::log2_high), x);
-    r = ops.fused(power, ops.splat(-format::log2_low), r);
-    Value const near_two = exp_terms_after<format::exp_terms - 2>(
-        ops, r, ops.splat(2 * detail::reciprocal_factorial<A>(format::exp_terms - 1)));
-    return product(ops, near_two, ops.value_of(ops.bits_of(biased) << format::fraction_bits));
   }
 
   // Returns sine and cosine with an error of up to 2 ulp of 1 for |x| up to a million. |x| is
@@ -57,7 +29,7 @@ struct feature_math {
   struct sine_and_cosine {
     Value sine, cosine;
   };
-  static SLICESORT_FEATURE_INLINE sine_and_cosine sincos(Ops const& ops, Value const& argument) {
+  static SLICESORT_MATH_INLINE sine_and_cosine sincos(Ops const& ops, Value const& argument) {
     constexpr bool is_double = sizeof(A) == 8;
     constexpr A limit = is_double ? static_cast<A>(1099511627776.0) : static_cast<A>(1048576.0);
     Value const upper_clamped = negated(ops, ops.max(negated(ops, argument), ops.splat(-limit)));
@@ -92,29 +64,15 @@ struct feature_math {
             ops.value_of(ops.bits_of(select(ops, swap_mask, sine, cosine_series)) ^ cosine_sign)};
   }
 
-  static SLICESORT_FEATURE_INLINE Value negated(Ops const& ops, Value const& a) {
-    return ops.value_of(ops.bits_of(a) ^
-                        ops.splat_bits(integer{1} << (8 * static_cast<int>(sizeof(A)) - 1)));
-  }
-
  private:
-  template <int K>
-  static SLICESORT_FEATURE_INLINE Value exp_terms_after(Ops const& ops, Value const& r,
-                                                        Value const& partial) {
-    if constexpr (K < 0)
-      return partial;
-    else
-      return exp_terms_after<K - 1>(
-          ops, r, ops.fused(partial, r, ops.splat(2 * detail::reciprocal_factorial<A>(K))));
-  }
   // Coefficients of the series of sin(r) / r (Odd = 1) and cos(r) (Odd = 0) in r^2.
   template <int K, int Odd>
-  static SLICESORT_FEATURE_CONSTANT A coefficient() {
+  static SLICESORT_MATH_CONSTANT A coefficient() {
     return (K % 2 == 0 ? A(1) : A(-1)) * detail::reciprocal_factorial<A>(2 * K + Odd);
   }
   template <int K, int Odd>
-  static SLICESORT_FEATURE_INLINE Value terms_after(Ops const& ops, Value const& square,
-                                                    Value const& partial) {
+  static SLICESORT_MATH_INLINE Value terms_after(Ops const& ops, Value const& square,
+                                                 Value const& partial) {
     if constexpr (K < 0)
       return partial;
     else

@@ -22,7 +22,7 @@ SLICESORT_DETAIL_BEGIN
 template <>
 struct device_implementation<sinkhorn_csp_op> {
   template <class T, class Grid>
-  static void plan(Grid const& grid, sinkhorn_shape const& shape, arena& memory) {
+  static void plan(Grid const& grid, sinkhorn_csp_shape const& shape, arena& memory) {
     (void)layout<T>(memory, grid, shape);
   }
 
@@ -92,7 +92,7 @@ struct device_implementation<sinkhorn_csp_op> {
     index_t blocks_at_once;              // blocks that fit in the workspace
 
     template <class T, class Grid>
-    static launch_shape make(Grid const& grid, sinkhorn_shape const& size, bool backward) {
+    static launch_shape make(Grid const& grid, sinkhorn_csp_shape const& size, bool backward) {
       launch_shape shape{};
       extents3 const e = size.extents;
       if (e.empty()) return shape;
@@ -153,7 +153,7 @@ struct device_implementation<sinkhorn_csp_op> {
     unsigned char* scratch;
 
     template <class Grid>
-    layout(arena& memory, Grid const& grid, sinkhorn_shape const& shape)
+    layout(arena& memory, Grid const& grid, sinkhorn_csp_shape const& shape)
         : forward(launch_shape::template make<T>(grid, shape, false)),
           backward(launch_shape::template make<T>(grid, shape, true)),
           shifts(memory.take<index_t>(shape.extents.empty() ? 0 : shape.extents.channels)),

@@ -44,7 +44,7 @@ struct sinkhorn_host_worker {
 template <>
 struct host_implementation<sinkhorn_csp_op> {
   template <class T>
-  static void plan(host_exec const& exec, sinkhorn_shape const& s, arena& memory) {
+  static void plan(host_exec const& exec, sinkhorn_csp_shape const& s, arena& memory) {
     (void)layout<accumulator<T>>(memory, exec, s, true);
   }
 
@@ -134,10 +134,10 @@ struct host_implementation<sinkhorn_csp_op> {
   struct layout {
     index_t* shifts;      // per channel
     A* row_factor_grads;  // gradients of the reference through each channel
-    per_thread<group_layout<A, sinkhorn_lanes>, index_t, index_t> task_memory;
-    sinkhorn_shape shape;
+    per_thread<group_layout<A, sinkhorn_csp_lanes>, index_t, index_t> task_memory;
+    sinkhorn_csp_shape shape;
 
-    layout(arena& memory, host_exec const& exec, sinkhorn_shape const& s, bool backward)
+    layout(arena& memory, host_exec const& exec, sinkhorn_csp_shape const& s, bool backward)
         : shifts(memory.take<index_t>(s.extents.empty() ? 0 : s.extents.channels)),
           row_factor_grads(backward ? memory.take<A>(elements_at_once(s.extents)) : nullptr),
           task_memory(memory, exec.threads,
@@ -161,7 +161,7 @@ struct host_implementation<sinkhorn_csp_op> {
   template <class A, class F>
   static void with_lanes(index_t channels, F const& f) {
     if (channels > 4)
-      f(sinkhorn_host_worker<A, sinkhorn_lanes>{});
+      f(sinkhorn_host_worker<A, sinkhorn_csp_lanes>{});
     else
       f(sinkhorn_host_worker<A, 4>{});
   }

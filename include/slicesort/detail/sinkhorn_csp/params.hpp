@@ -10,7 +10,7 @@
 SLICESORT_DETAIL_BEGIN
 
 // Arguments of the workspace size.
-struct sinkhorn_shape {
+struct sinkhorn_csp_shape {
   static constexpr index_t max_iterations = 65536;
 
   extents3 extents;
@@ -51,7 +51,7 @@ struct sinkhorn_csp_forward {
   tensor3<T> y;
   tensor1<index_t const> lengths;
 
-  sinkhorn_shape shape() const { return {x.extents(), config.group, iterations}; }
+  sinkhorn_csp_shape shape() const { return {x.extents(), config.group, iterations}; }
 };
 
 template <class T>
@@ -66,11 +66,11 @@ struct sinkhorn_csp_backward {
   grad_mode mode;
   tensor1<index_t const> lengths;
 
-  sinkhorn_shape shape() const { return {x.extents(), config.group, iterations}; }
+  sinkhorn_csp_shape shape() const { return {x.extents(), config.group, iterations}; }
 };
 
 struct sinkhorn_csp_op {
-  using shape = sinkhorn_shape;
+  using shape = sinkhorn_csp_shape;
   template <class T>
   using forward = sinkhorn_csp_forward<T>;
   template <class T>

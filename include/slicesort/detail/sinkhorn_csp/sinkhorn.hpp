@@ -15,9 +15,8 @@
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/exponential.hpp>
+#include <slicesort/detail/math/sinkhorn_sums.hpp>
 #include <slicesort/tensor_view.hpp>
-
-#include <cstddef>
 
 SLICESORT_DETAIL_BEGIN
 
@@ -51,23 +50,50 @@ struct sinkhorn_group {
   }
 };
 
-// Rows or columns of T that a sum runs over, with their factors of the logits. `pitch` is that of
-// the potentials.
-template <class A>
-struct summed_axis {
-  A const* factors;
-  index_t factor_pitch;
-  index_t size, pitch;
-};
+// Arithmetic of sinkhorn_sums.inl: products and sums are rounded separately.
+template <class Value>
+struct unfused_math {
+  using A = Value;
 
-// One value per channel that a worker processes.
+  template <class Worker>
+  static SLICESORT_HD_INLINE A multiply_add(Worker& worker, A a, A b, A c) {
+    return worker.multiply_add(a, b, c);
+  }
+  template <class Worker>
+  static SLICESORT_HD_INLINE A divide(Worker& worker, A a, A b) {
+    return worker.divide(a, b);
+  }
+  template <class Worker>
+  static SLICESORT_HD_INLINE A exponential(Worker& worker, A a) {
+    return exp_at_most_one(worker, a);
+  }
+  template <class Worker>
+  static SLICESORT_HD_INLINE A logarithm(Worker& worker, A a) {
+    return log_normal_value(worker, a);
+  }
+  template <class Worker>
+  static SLICESORT_HD_INLINE A sum(Worker&, A a, A b) {
+    return a + b;
+  }
+  template <class Worker>
+  static SLICESORT_HD_INLINE A difference(Worker&, A a, A b) {
+    return a - b;
+  }
+  template <class Worker>
+  static SLICESORT_HD_INLINE A negated(Worker&, A a) {
+    return -a;
+  }
+  template <class Worker>
+  static SLICESORT_HD_INLINE A max(Worker&, A a, A b) {
+    return a < b ? b : a;
+  }
+  template <class Worker>
+  static SLICESORT_HD_INLINE A number(Worker&, A a) {
+    return a;
+  }
+};
 template <class A, int Lanes>
-struct lane_array {
-  A values[static_cast<std::size_t>(Lanes)];
-
-  SLICESORT_HD_INLINE A& operator[](int lane) { return values[lane]; }
-  SLICESORT_HD_INLINE A const& operator[](int lane) const { return values[lane]; }
-};
+using group_sums = sinkhorn_sums<unfused_math<A>, A, Lanes>;
 
 template <int Lanes, class A>
 SLICESORT_HD_INLINE void load_lanes(A const* from, lane_array<A, Lanes>& to) {
@@ -82,98 +108,73 @@ SLICESORT_HD_INLINE void fill_lanes(A value, lane_array<A, Lanes>& to) {
   for (int l = 0; l < Lanes; ++l) to[l] = value;
 }
 
-// Terms per partial sum. The error grows with the terms per partial sum plus the number of partial
-// sums, not with their product.
-inline constexpr index_t terms_per_partial_sum = 64;
+// A row or column of T that a sum runs over, as an axis of sinkhorn_sums.inl. `pitch` is that of the
+// potentials. With SharedFactors, the lanes share `factors`.
+template <class A, int Lanes, bool SharedFactors>
+struct group_axis {
+  static constexpr bool has_factors = true;
 
-// Computes -log sum_k exp(factor * factors[k] + potentials[k]), the potential that makes a row (or
-// column) of T sum to 1, and the mean of `factors` weighted by that row. With SharedFactors, the
-// lanes share `axis.factors`.
-template <bool SharedFactors, class Worker, class A, int Lanes>
-SLICESORT_HD_INLINE void normalize(Worker& worker, summed_axis<A> const& axis,
-                                   A const* axis_potentials, lane_array<A, Lanes> const& factor,
-                                   lane_array<A, Lanes>& potential, lane_array<A, Lanes>& mean) {
-  constexpr int lane_stride = SharedFactors ? 0 : 1;
-  lane_array<A, Lanes> maximum;
-  for (int l = 0; l < Lanes; ++l)
-    maximum[l] = worker.multiply_add(factor[l], axis.factors[l * lane_stride], axis_potentials[l]);
-  for (index_t k = 1; k < axis.size; ++k) {
-    A const* const factors = axis.factors + k * axis.factor_pitch;
-    A const* const potentials = axis_potentials + k * axis.pitch;
-    for (int l = 0; l < Lanes; ++l) {
-      A const logit = worker.multiply_add(factor[l], factors[l * lane_stride], potentials[l]);
-      maximum[l] = logit > maximum[l] ? logit : maximum[l];
-    }
+  A const* factors;
+  index_t factor_pitch;
+  index_t size, pitch;
+  A const* potentials;
+  lane_array<A, Lanes> const& own_factor;
+
+  SLICESORT_HD_INLINE A factor(index_t k, int l) const {
+    return factors[k * factor_pitch + (SharedFactors ? 0 : l)];
   }
-  lane_array<A, Lanes> sum, weighted;
-  fill_lanes(A{0}, sum);
-  fill_lanes(A{0}, weighted);
-  for (index_t first = 0; first < axis.size; first += terms_per_partial_sum) {
-    index_t const end =
-        axis.size - first < terms_per_partial_sum ? axis.size : first + terms_per_partial_sum;
-    lane_array<A, Lanes> partial_sum, weighted_partial_sum;
-    fill_lanes(A{0}, partial_sum);
-    fill_lanes(A{0}, weighted_partial_sum);
-    for (index_t k = first; k < end; ++k) {
-      A const* const factors = axis.factors + k * axis.factor_pitch;
-      A const* const potentials = axis_potentials + k * axis.pitch;
-      for (int l = 0; l < Lanes; ++l) {
-        A const logit = worker.multiply_add(factor[l], factors[l * lane_stride], potentials[l]);
-        A const term = exp_at_most_one(worker, logit - maximum[l]);
-        partial_sum[l] += term;
-        weighted_partial_sum[l] =
-            worker.multiply_add(term, factors[l * lane_stride], weighted_partial_sum[l]);
-      }
-    }
-    for (int l = 0; l < Lanes; ++l) {
-      sum[l] += partial_sum[l];
-      weighted[l] += weighted_partial_sum[l];
-    }
+  template <class Worker>
+  SLICESORT_HD_INLINE A logit(Worker& worker, index_t k, int l) const {
+    return worker.multiply_add(own_factor[l], factor(k, l), potentials[k * pitch + l]);
   }
-  for (int l = 0; l < Lanes; ++l) {
-    // The largest term is exp(0) = 1, unless compiler flags change how products and sums round.
-    A const total = sum[l] < A{1} ? A{1} : sum[l];
-    potential[l] = -(maximum[l] + log_normal_value(worker, total));
-    mean[l] = worker.divide(weighted[l], total);
+};
+// The same with values that the elements of T are multiplied by, in the layout of the potentials.
+template <class A, int Lanes, bool SharedFactors>
+struct weighted_group_axis : group_axis<A, Lanes, SharedFactors> {
+  A const* values;
+  lane_array<A, Lanes> const& own_potential;
+
+  SLICESORT_HD_INLINE weighted_group_axis(group_axis<A, Lanes, SharedFactors> const& axis,
+                                          A const* axis_values,
+                                          lane_array<A, Lanes> const& potential)
+      : group_axis<A, Lanes, SharedFactors>(axis), values(axis_values), own_potential(potential) {}
+
+  template <class Worker>
+  SLICESORT_HD_INLINE A value(Worker&, index_t k, int l) const {
+    return values[k * this->pitch + l];
   }
+  // Clamps elements that exceed 1 by rounding.
+  template <class Worker>
+  SLICESORT_HD_INLINE A element(Worker& worker, index_t k, int l) const {
+    return exp_at_most_one(worker, this->logit(worker, k, l) + own_potential[l]);
+  }
+};
+
+// The columns and rows of a group as axes.
+template <class A, int Lanes>
+SLICESORT_HD_INLINE group_axis<A, Lanes, false> columns_of(sinkhorn_group<A> const& group,
+                                                           lane_array<A, Lanes> const& row_factor) {
+  return {group.column_factors,    group.pitch, group.rows, group.pitch,
+          group.column_potentials, row_factor};
+}
+template <class A, int Lanes>
+SLICESORT_HD_INLINE group_axis<A, Lanes, true> rows_of(sinkhorn_group<A> const& group,
+                                                       lane_array<A, Lanes> const& column_factor) {
+  return {group.row_factors, 1, group.rows, group.pitch, group.row_potentials, column_factor};
 }
 
 // Computes sum_k T[k] values[k] and sum_k T[k] values[k] factors[k] for a row (or column) of T with
-// this factor and `own_potential`. Clamps elements of T that exceed 1 by rounding.
-template <bool SharedFactors, class Worker, class A, int Lanes>
-SLICESORT_HD_INLINE void compute_weighted_sums(Worker& worker, summed_axis<A> const& axis,
-                                               A const* axis_potentials, A const* axis_values,
-                                               lane_array<A, Lanes> const& factor,
+// this factor and `own_potential`.
+template <class Worker, class A, int Lanes, bool SharedFactors>
+SLICESORT_HD_INLINE void compute_weighted_sums(Worker& worker,
+                                               group_axis<A, Lanes, SharedFactors> const& axis,
+                                               A const* values,
                                                lane_array<A, Lanes> const& own_potential,
                                                lane_array<A, Lanes>& sum,
                                                lane_array<A, Lanes>& weighted) {
-  constexpr int lane_stride = SharedFactors ? 0 : 1;
-  fill_lanes(A{0}, sum);
-  fill_lanes(A{0}, weighted);
-  for (index_t first = 0; first < axis.size; first += terms_per_partial_sum) {
-    index_t const end =
-        axis.size - first < terms_per_partial_sum ? axis.size : first + terms_per_partial_sum;
-    lane_array<A, Lanes> partial_sum, weighted_partial_sum;
-    fill_lanes(A{0}, partial_sum);
-    fill_lanes(A{0}, weighted_partial_sum);
-    for (index_t k = first; k < end; ++k) {
-      A const* const factors = axis.factors + k * axis.factor_pitch;
-      A const* const potentials = axis_potentials + k * axis.pitch;
-      A const* const values = axis_values + k * axis.pitch;
-      for (int l = 0; l < Lanes; ++l) {
-        A const logit = worker.multiply_add(factor[l], factors[l * lane_stride], potentials[l]) +
-                        own_potential[l];
-        A const element = exp_at_most_one(worker, logit);
-        partial_sum[l] = worker.multiply_add(element, values[l], partial_sum[l]);
-        weighted_partial_sum[l] = worker.multiply_add(element * values[l], factors[l * lane_stride],
-                                                      weighted_partial_sum[l]);
-      }
-    }
-    for (int l = 0; l < Lanes; ++l) {
-      sum[l] += partial_sum[l];
-      weighted[l] += weighted_partial_sum[l];
-    }
-  }
+  group_sums<A, Lanes>::sum_elements(
+      worker, weighted_group_axis<A, Lanes, SharedFactors>(axis, values, own_potential), sum,
+      weighted);
 }
 
 // Computes f and h, starting from h = 0: normalizes the rows, then the columns, `iterations` times.
@@ -182,8 +183,6 @@ template <bool SaveHistory, class Worker, class A>
 SLICESORT_HD_INLINE void compute_potentials(Worker& worker, sinkhorn_group<A> const& group,
                                             index_t iterations) {
   constexpr int lanes = Worker::lanes;
-  summed_axis<A> const columns{group.column_factors, group.pitch, group.rows, group.pitch},
-      rows{group.row_factors, 1, group.rows, group.pitch};
   lane_array<A, lanes> factor, potential, mean;
   fill_lanes(A{0}, potential);
   for (index_t j = worker.first; j < group.rows; j += worker.stride)
@@ -192,7 +191,7 @@ SLICESORT_HD_INLINE void compute_potentials(Worker& worker, sinkhorn_group<A> co
   for (index_t iteration = 0; iteration < iterations; ++iteration) {
     for (index_t i = worker.first; i < group.rows; i += worker.stride) {
       fill_lanes(group.row_factors[i], factor);
-      normalize<false>(worker, columns, group.column_potentials, factor, potential, mean);
+      group_sums<A, lanes>::normalize(worker, columns_of(group, factor), potential, mean);
       store_lanes(potential, group.row_potentials + i * group.pitch);
       if constexpr (SaveHistory) {
         store_lanes(potential, group.history_of(iteration, sinkhorn_history::row_potentials) +
@@ -204,7 +203,7 @@ SLICESORT_HD_INLINE void compute_potentials(Worker& worker, sinkhorn_group<A> co
     worker.sync();
     for (index_t j = worker.first; j < group.rows; j += worker.stride) {
       load_lanes(group.column_factors + j * group.pitch, factor);
-      normalize<true>(worker, rows, group.row_potentials, factor, potential, mean);
+      group_sums<A, lanes>::normalize(worker, rows_of(group, factor), potential, mean);
       store_lanes(potential, group.column_potentials + j * group.pitch);
       if constexpr (SaveHistory) {
         store_lanes(potential, group.history_of(iteration, sinkhorn_history::column_potentials) +
@@ -224,9 +223,7 @@ SLICESORT_HD_INLINE void mix_row(Worker& worker, sinkhorn_group<A> const& group,
   lane_array<A, Lanes> factor, own_potential, unused;
   fill_lanes(group.row_factors[i], factor);
   load_lanes(group.row_potentials + i * group.pitch, own_potential);
-  compute_weighted_sums<false>(worker, {group.column_factors, group.pitch, group.rows, group.pitch},
-                               group.column_potentials, group.values, factor, own_potential, y,
-                               unused);
+  compute_weighted_sums(worker, columns_of(group, factor), group.values, own_potential, y, unused);
 }
 
 SLICESORT_DETAIL_END

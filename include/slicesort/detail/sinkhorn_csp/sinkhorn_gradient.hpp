@@ -19,14 +19,12 @@ SLICESORT_DETAIL_BEGIN
 template <class Worker, class A>
 SLICESORT_HD_INLINE void differentiate_mixture(Worker& worker, sinkhorn_group<A> const& group) {
   constexpr int lanes = Worker::lanes;
-  summed_axis<A> const columns{group.column_factors, group.pitch, group.rows, group.pitch},
-      rows{group.row_factors, 1, group.rows, group.pitch};
   lane_array<A, lanes> factor, own_potential, sum, weighted, dy;
   for (index_t j = worker.first; j < group.rows; j += worker.stride) {
     load_lanes(group.column_factors + j * group.pitch, factor);
     load_lanes(group.column_potentials + j * group.pitch, own_potential);
-    compute_weighted_sums<true>(worker, rows, group.row_potentials, group.row_potential_grads,
-                                factor, own_potential, sum, weighted);
+    compute_weighted_sums(worker, rows_of(group, factor), group.row_potential_grads, own_potential,
+                          sum, weighted);
     for (int l = 0; l < lanes; ++l) {
       index_t const offset = j * group.pitch + l;
       group.column_potential_grads[offset] = group.values[offset] * sum[l];
@@ -38,8 +36,8 @@ SLICESORT_HD_INLINE void differentiate_mixture(Worker& worker, sinkhorn_group<A>
   for (index_t i = worker.first; i < group.rows; i += worker.stride) {
     fill_lanes(group.row_factors[i], factor);
     load_lanes(group.row_potentials + i * group.pitch, own_potential);
-    compute_weighted_sums<false>(worker, columns, group.column_potentials, group.values, factor,
-                                 own_potential, sum, weighted);
+    compute_weighted_sums(worker, columns_of(group, factor), group.values, own_potential, sum,
+                          weighted);
     load_lanes(group.row_potential_grads + i * group.pitch, dy);
     for (int l = 0; l < lanes; ++l) {
       sum[l] *= dy[l];
@@ -64,8 +62,6 @@ template <class Worker, class A>
 SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> const& group,
                                              index_t iterations) {
   constexpr int lanes = Worker::lanes;
-  summed_axis<A> const columns{group.column_factors, group.pitch, group.rows, group.pitch},
-      rows{group.row_factors, 1, group.rows, group.pitch};
   lane_array<A, lanes> factor, own_potential, sum, weighted;
   differentiate_mixture(worker, group);
   for (index_t iteration = iterations - 1; iteration >= 0; --iteration) {
@@ -77,9 +73,8 @@ SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> c
       load_lanes(group.history_of(iteration, sinkhorn_history::row_potentials) + offset,
                  own_potential);
       store_lanes(own_potential, group.row_potentials + offset);
-      compute_weighted_sums<false>(worker, columns, group.column_potentials,
-                                   group.column_potential_grads, factor, own_potential, sum,
-                                   weighted);
+      compute_weighted_sums(worker, columns_of(group, factor), group.column_potential_grads,
+                            own_potential, sum, weighted);
       for (int l = 0; l < lanes; ++l) {
         group.row_potential_grads[offset + l] =
             (is_last ? group.row_potential_grads[offset + l] : A{0}) - sum[l];
@@ -102,8 +97,8 @@ SLICESORT_HD_INLINE void differentiate_group(Worker& worker, sinkhorn_group<A> c
         load_lanes(group.history_of(iteration - 1, sinkhorn_history::column_potentials) + offset,
                    own_potential);
       store_lanes(own_potential, group.column_potentials + offset);
-      compute_weighted_sums<true>(worker, rows, group.row_potentials, group.row_potential_grads,
-                                  factor, own_potential, sum, weighted);
+      compute_weighted_sums(worker, rows_of(group, factor), group.row_potential_grads,
+                            own_potential, sum, weighted);
       for (int l = 0; l < lanes; ++l) {
         group.column_potential_grads[offset + l] = -sum[l];
         group.column_factor_grads[offset + l] -= weighted[l];

@@ -31,6 +31,12 @@ template <class V>
 SLICESORT_INLINE V max_lanes(V const& a, V const& b) {
   return a < b ? b : a;
 }
+// Returns a / b, rounded once.
+template <class V>
+SLICESORT_INLINE V divide_lanes(V const& a, V const& b) {
+  SLICESORT_AS_WRITTEN
+  return a / b;
+}
 // Mask of a == b: all ones in lanes where it holds, else zero.
 template <class V>
 SLICESORT_INLINE V equal(V const& a, V const& b) {

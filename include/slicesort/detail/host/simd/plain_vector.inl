@@ -59,6 +59,10 @@ SLICESORT_INLINE V max_lanes(V const& a, V const& b) {
   return V::map([&](int i) { return a[i] < b[i] ? b[i] : a[i]; });
 }
 template <class V>
+SLICESORT_INLINE V divide_lanes(V const& a, V const& b) {
+  return V::map([&](int i) { return a[i] / b[i]; });
+}
+template <class V>
 SLICESORT_INLINE V equal(V const& a, V const& b) {
   return V::map([&](int i) { return a[i] == b[i] ? -1 : 0; });
 }

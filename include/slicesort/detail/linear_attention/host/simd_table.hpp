@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/host/rows.hpp>
+#include <slicesort/detail/host/simd/lane_values.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/host/simd/value_lanes.hpp>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel table of linear_attention for one instruction set.
 
-#define SLICESORT_FEATURE_INLINE SLICESORT_INLINE
-#define SLICESORT_FEATURE_CONSTANT constexpr
+#define SLICESORT_MATH_INLINE SLICESORT_INLINE
+#define SLICESORT_MATH_CONSTANT constexpr
 // clang-format off
 #include <slicesort/detail/linear_attention/feature_math.inl>
-#undef SLICESORT_FEATURE_INLINE
-#undef SLICESORT_FEATURE_CONSTANT
-#include <slicesort/detail/linear_attention/host/lane_values.inl>
+#undef SLICESORT_MATH_INLINE
+#undef SLICESORT_MATH_CONSTANT
 #include <slicesort/detail/linear_attention/host/feature_rows.inl>
 #include <slicesort/detail/linear_attention/host/tile_rows.inl>
 // clang-format on

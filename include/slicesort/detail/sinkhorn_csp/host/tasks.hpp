@@ -9,9 +9,9 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int sinkhorn_lanes = 16;  // maximum number of channels per task
+inline constexpr int sinkhorn_csp_lanes = 16;  // maximum number of channels per task
 
-// One group of up to sinkhorn_lanes channels. Rows [first_row, first_row + rows) are valid, and the
+// One group of up to sinkhorn_csp_lanes channels. Rows [first_row, first_row + rows) are valid, and the
 // rest of the group, up to `end_row`, is padding.
 struct sinkhorn_task {
   index_t batch, channel, channels;
@@ -27,7 +27,7 @@ class sinkhorn_tasks {
         first_sample_(first_sample),
         samples_(samples),
         groups_per_sample_((e.length + group - 1) / group),
-        tiles_per_group_(e.empty() ? 0 : (e.channels + sinkhorn_lanes - 1) / sinkhorn_lanes) {}
+        tiles_per_group_(e.empty() ? 0 : (e.channels + sinkhorn_csp_lanes - 1) / sinkhorn_csp_lanes) {}
 
   index_t count() const {
     return extents_.empty() ? 0 : samples_ * groups_per_sample_ * tiles_per_group_;
@@ -36,13 +36,13 @@ class sinkhorn_tasks {
     index_t const tile = index % tiles_per_group_, group_index = index / tiles_per_group_;
     index_t const batch = first_sample_ + group_index / groups_per_sample_,
                   first_row = group_index % groups_per_sample_ * group_;
-    index_t const channel = tile * sinkhorn_lanes;
+    index_t const channel = tile * sinkhorn_csp_lanes;
     index_t const end_row = std::min(first_row + group_, extents_.length);
     index_t const valid = valid_rows(lengths, batch, extents_.length);
     sinkhorn_task task;
     task.batch = batch;
     task.channel = channel;
-    task.channels = std::min<index_t>(sinkhorn_lanes, extents_.channels - channel);
+    task.channels = std::min<index_t>(sinkhorn_csp_lanes, extents_.channels - channel);
     task.first_row = first_row;
     task.rows = std::clamp<index_t>(valid - first_row, 0, end_row - first_row);
     task.end_row = end_row;

@@ -7,6 +7,7 @@
 //               in all of them. device/bias_sums.hpp then adds up the diagonals of the sum.
 #pragma once
 
+#include <slicesort/detail/attention/device/tile.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
@@ -14,7 +15,6 @@
 #include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/detail/softmax_attention/device/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/device/score_grad_tile.hpp>
-#include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>

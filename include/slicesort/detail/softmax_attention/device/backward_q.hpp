@@ -4,6 +4,7 @@
 // recomputes scores and weights.
 #pragma once
 
+#include <slicesort/detail/attention/device/tile.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
@@ -12,7 +13,6 @@
 #include <slicesort/detail/softmax_attention/device/mask.hpp>
 #include <slicesort/detail/softmax_attention/device/score_grad_tile.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax.hpp>
-#include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/mask_protocol.hpp>

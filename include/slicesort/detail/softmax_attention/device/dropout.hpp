@@ -2,9 +2,9 @@
 // Dropout of the weights of a tile.
 #pragma once
 
+#include <slicesort/detail/attention/device/tile.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/register_tile.hpp>
-#include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -2,12 +2,12 @@
 // Matrix products of materialized attention for several heads of a sample.
 #pragma once
 
+#include <slicesort/detail/attention/device/tile.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
-#include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
@@ -122,13 +122,6 @@ struct multiply_heads_kernel {
   }
 };
 
-template <class T>
-constexpr element_kind kind_of_element() {
-  if (sizeof(T) == 8) return element_kind::f64;
-  if (sizeof(T) == 4) return element_kind::f32;
-  return dtype_traits<T>::infinity == dtype_traits<float16>::infinity ? element_kind::f16
-                                                                      : element_kind::bf16;
-}
 template <class T>
 gemm_operand operand_of(head_matrices<T> const& matrices) {
   return {matrices.data, kind_of_element<std::remove_const_t<T>>(), matrices.row_stride,

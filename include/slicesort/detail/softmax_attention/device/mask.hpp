@@ -2,10 +2,10 @@
 // Mask and bias of a tile of scores.
 #pragma once
 
+#include <slicesort/detail/attention/device/tile.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/swizzled_tile.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
-#include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>

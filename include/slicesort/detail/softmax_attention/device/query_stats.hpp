@@ -2,12 +2,12 @@
 // Preparation kernels of backward: statistics per query, and key ranges per query tile.
 #pragma once
 
+#include <slicesort/detail/attention/device/tile.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/softmax_attention/device/mask.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax.hpp>
-#include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/mask_protocol.hpp>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/device/tile.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
@@ -13,7 +14,6 @@
 #include <slicesort/detail/softmax_attention/device/dropout.hpp>
 #include <slicesort/detail/softmax_attention/device/mask.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax.hpp>
-#include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>

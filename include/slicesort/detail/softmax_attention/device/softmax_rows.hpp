@@ -3,6 +3,7 @@
 // one row.
 #pragma once
 
+#include <slicesort/detail/attention/device/tile.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
@@ -10,7 +11,6 @@
 #include <slicesort/detail/softmax_attention/device/gemm.hpp>
 #include <slicesort/detail/softmax_attention/device/mask.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax.hpp>
-#include <slicesort/detail/softmax_attention/device/tile.hpp>
 #include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory and elementwise loops of the recipes, on the host and on a GPU.
+//
+// A recipe is an attention layer without its projections, made of calls of the library. All recipes
+// have the same form:
+// - Tensors are views [batch, heads, length, channels] with any strides, as in softmax_attention.
+//   `ss::split_heads` views [batch, length, heads * channels] in this form.
+// - `<recipe>_params<T>` holds the inputs and the learned parameters, `<recipe>_grads<T>` their
+//   gradients. Parameters that samples or heads share have an extent of 1 there, and gradients are
+//   summed over them.
+// - `layer.forward(params, y)` writes y, and keeps what backward needs until the next forward.
+//   `layer.backward(dy, params, y, grads)` overwrites every gradient.
+// - `recipes::linformer<float, ss::exec::host> layer(exec)` runs on any policy. For `exec::cuda` it
+//   is compiled by a CUDA compiler, and views must point to memory of the device.
+// - `layer.forward(params, y, ss::lengths(rows))` takes the number of valid rows of each sample.
+//   Backward reads them again.
+// - Layers throw the errors of the calls that they are made of. A layer runs one call at a time.
+#pragma once
+
+#include <slicesort/exec.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+#include <slicesort/workspace.hpp>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if defined(__CUDACC__)
+#  include "../support/device_array.hpp"
+#  define RECIPES_HD __host__ __device__
+#else
+#  define RECIPES_HD
+#endif
+
+namespace recipes {
+
+namespace ss = slicesort;
+using ss::extents3, ss::extents4, ss::index_t, ss::tensor3, ss::tensor4;
+
+// Type in which intermediate results of few elements are stored.
+template <class T>
+using accumulator = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// Memory of one tensor: on the heap, or on a CUDA stream.
+template <class Exec>
+struct bytes_of {
+  using type = ss::host_bytes;
+  static type make(Exec const&) { return {}; }
+};
+#if defined(__CUDACC__)
+template <class... Selectors>
+struct bytes_of<ss::exec::basic_cuda<Selectors...>> {
+  using type = stream_bytes;
+  static type make(ss::exec::basic_cuda<Selectors...> const& exec) {
+    return stream_bytes(exec.stream);
+  }
+};
+#endif
+
+// Intermediate tensors of a layer, and the workspace of its calls.
+template <class Exec>
+class memory {
+  using bytes = typename bytes_of<Exec>::type;
+
+ public:
+  explicit memory(Exec const& exec) : exec_(exec), scratch_(bytes_of<Exec>::make(exec)) {}
+
+  // Returns a tensor with undefined contents, which lives until `clear`.
+  template <class T>
+  tensor4<T> tensor(extents4 e) {
+    tensors_.push_back(bytes_of<Exec>::make(exec_));
+    tensors_.back().resize(static_cast<std::size_t>(e.size()) * sizeof(T));
+    return {reinterpret_cast<T*>(tensors_.back().data()), e};
+  }
+  void clear() { tensors_.clear(); }
+
+  ss::workspace workspace() { return scratch_; }
+
+ private:
+  Exec exec_;
+  std::vector<bytes> tensors_;
+  ss::basic_scratch<bytes> scratch_;
+};
+
+// Calls f(i) for every i in [0, count), in any order. `f` is a struct, because CUDA compilers need
+// an option for lambdas.
+template <class Exec, class F>
+void for_each_index(Exec const&, index_t count, F const& f) {
+  for (index_t i = 0; i < count; ++i) f(i);
+}
+#if defined(__CUDACC__)
+template <class F>
+__global__ void call_for_index(index_t count, F f) {
+  index_t const i = static_cast<index_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) f(i);
+}
+template <class... Selectors, class F>
+void for_each_index(ss::exec::basic_cuda<Selectors...> const& exec, index_t count, F const& f) {
+  constexpr unsigned threads = 128;
+  if (count == 0) return;
+  call_for_index<<<static_cast<unsigned>((count + threads - 1) / threads), threads, 0,
+                   exec.stream>>>(count, f);
+  check(cudaGetLastError());
+}
+#endif
+
+// Indices of element i of a tensor in row-major order.
+struct position {
+  index_t batch, head, row, channel;
+
+  RECIPES_HD position(extents4 e, index_t i)
+      : batch(i / (e.channels * e.length * e.heads)),
+        head(i / (e.channels * e.length) % e.heads),
+        row(i / e.channels % e.length),
+        channel(i % e.channels) {}
+};
+template <class T>
+RECIPES_HD T& element(tensor4<T> const& x, position p) {
+  return x(p.batch, p.head, p.row, p.channel);
+}
+
+// to = scale * from, or to += scale * from, with zeros for rows past the lengths.
+template <class T, class U>
+struct copy_element {
+  tensor4<T const> from;
+  tensor4<U> to;
+  double scale;
+  ss::row_lengths rows;
+  bool adds;
+
+  RECIPES_HD void operator()(index_t i) const {
+    position const p(to.extents(), i);
+    bool const is_valid = rows.lengths.data() == nullptr || p.row < rows.lengths(p.batch);
+    double value =
+        is_valid ? scale * static_cast<double>(static_cast<accumulator<T>>(element(from, p))) : 0;
+    if (adds) value += static_cast<double>(static_cast<accumulator<U>>(element(to, p)));
+    element(to, p) = static_cast<U>(static_cast<accumulator<U>>(value));
+  }
+};
+// Copies a view to another of the same shape, whose element type may differ.
+template <class Exec, class T, class U>
+void copy(Exec const& exec, tensor4<T> from, tensor4<U> to, double scale = 1,
+          ss::row_lengths lengths = {}) {
+  for_each_index(exec, to.extents().size(),
+                 copy_element<std::remove_const_t<T>, U>{from, to, scale, lengths, false});
+}
+// Adds a view to another of the same shape.
+template <class Exec, class T, class U>
+void add(Exec const& exec, tensor4<T> from, tensor4<U> to) {
+  for_each_index(exec, to.extents().size(),
+                 copy_element<std::remove_const_t<T>, U>{from, to, 1, {}, true});
+}
+
+// A copy of x with elements U.
+template <class U, class Exec, class T>
+tensor4<U> convert(Exec const& exec, memory<Exec>& memory, tensor4<T> x) {
+  auto const result = memory.template tensor<U>(x.extents());
+  copy(exec, x, result);
+  return result;
+}
+
+// Returns x with zeros in the rows past the lengths; without lengths x itself.
+template <class Exec, class T>
+tensor4<T const> zero_padding(Exec const& exec, memory<Exec>& memory, tensor4<T const> x,
+                              ss::row_lengths lengths) {
+  if (lengths.lengths.data() == nullptr) return x;
+  auto const padded = memory.template tensor<T>(x.extents());
+  copy(exec, x, padded, 1, lengths);
+  return padded;
+}
+
+template <class T>
+struct fill_element {
+  tensor4<T> to;
+  float value, diagonal;
+
+  RECIPES_HD void operator()(index_t i) const {
+    position const p(to.extents(), i);
+    element(to, p) = static_cast<T>(p.row == p.channel ? diagonal : value);
+  }
+};
+template <class Exec, class T>
+void fill(Exec const& exec, tensor4<T> to, float value) {
+  for_each_index(exec, to.extents().size(), fill_element<T>{to, value, value});
+}
+template <class Exec, class T>
+void fill_identity(Exec const& exec, tensor4<T> to) {
+  for_each_index(exec, to.extents().size(), fill_element<T>{to, 0, 1});
+}
+
+// The first columns of matrices.
+template <class T>
+tensor4<T> columns(tensor4<T> x, index_t count) {
+  extents4 const e = x.extents();
+  return {x.data(), {e.batch, e.heads, e.length, count}, x.strides()};
+}
+
+// The view [batch, length, channels] of a head.
+template <class T>
+tensor3<T> head(tensor4<T> x, index_t h) {
+  extents4 const e = x.extents();
+  auto const s = x.strides();
+  return {e.size() == 0 ? x.data() : x.data() + h * s.heads,
+          {e.batch, e.length, e.channels},
+          {s.batch, s.length, s.channels}};
+}
+
+}  // namespace recipes

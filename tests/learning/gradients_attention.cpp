@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the gradients of models whose mixers have heads with central differences in double.
+// Compares the gradients of models whose mixers have heads with central differences in double, and
+// checks that they ignore the memory of padding.
 #include "learning/mixers/any_mixer.hpp"
 #include "learning/mixers/attention.hpp"
 #include "learning/mixers/doubly_stochastic.hpp"
@@ -19,11 +20,15 @@ namespace {
 
 // All mixers share an encoder.
 template <class Mixer, class Block = pre_norm>
-void check(typename Mixer::config const& config, encoder_config const& shape = small_encoder()) {
+void check(typename Mixer::config const& mixer, encoder_config config = small_encoder()) {
   using any_mixer = mixers::any_mixer<double>;
   generated_batch<double> const samples(small_tokens());
-  encoder<any_mixer, Block> model(small_tokens(), shape, any_mixer::holding<Mixer>(config), 1);
-  check_gradients(model, samples.view());
+  for (pooling const pooled : {pooling::mean, pooling::flatten}) {  // flatten also reads padding
+    config.pool_kind = pooled;
+    encoder<any_mixer, Block> model(small_tokens(), config, any_mixer::holding<Mixer>(mixer), 1);
+    check_undefined_memory(model, samples.view());
+    if (pooled == pooling::mean) check_gradients(model, samples.view());
+  }
 }
 // Checks a mixer with two heads of 4 channels, in one layer, because recipes allocate in each step.
 template <class Mixer>

@@ -72,7 +72,8 @@ TEST_CASE("Linformer, with projections shared by heads, by keys and values, or b
 }
 
 TEST_CASE("Nystromformer, Long-Short Transformer") {
-  check_two_heads<mixers::nystromformer<double>>({{/*landmarks*/ 3, /*taps*/ 5, 6}});
+  check_two_heads<mixers::nystromformer<double>>(
+      {{/*landmarks*/ 3, /*taps*/ 5, /*newton_steps*/ 2}});
   check_two_heads<mixers::long_short<double>>({{/*rank*/ 3, {1, 2}}});
 }
 

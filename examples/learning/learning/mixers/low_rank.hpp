@@ -7,8 +7,6 @@
 #include "recipes/long_short.hpp"
 #include "recipes/nystromformer.hpp"
 
-#include <cmath>
-
 namespace learning::mixers {
 
 template <class T>

@@ -4,8 +4,7 @@
 
 #include "learning/mixers/multi_head.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>

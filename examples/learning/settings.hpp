@@ -119,6 +119,8 @@ struct settings {
     for (auto const& [name, value] : {std::pair("inner", &request.inner),
                                       {"group", &request.group},
                                       {"reach", &request.reach},
+                                      {"rank", &request.rank},
+                                      {"rounds", &request.rounds},
                                       {"mixer-hidden", &request.mixer_hidden}})
       add_integer(app_, name, *value);
     add_integer(app_, "factors", request.factors, 0, 64);

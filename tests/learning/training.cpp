@@ -53,7 +53,7 @@ model_maker mixer_maker(typename Mixer::config mixer = {}) {
 
 std::vector<std::pair<std::string, model_maker>> every_mixer() {
   mixers::attention<>::config attention_config;
-  attention_config.heads = 2, attention_config.dropout = 0.1;
+  attention_config.heads = 2, attention_config.core.dropout = 0.1;
   return {{"sorting", mixer_maker<mixers::sorting<>>()},
           {"csp", mixer_maker<mixers::csp<>>()},
           {"attention", mixer_maker<mixers::attention<>>(attention_config)},

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,22 @@ inline void check_gradients(model<double>& model, batch<double> const& input) {
     // A gradient of zeros was not computed.
     CHECK(largest > 1e-6);
   }
+}
+
+/// Checks that the uninitialized memory of padding rows affects neither outputs nor gradients.
+inline void check_undefined_memory(model<double>& model, batch<double> const& input) {
+  model_runner<double> runner(model, input);
+  std::vector<double> results[2];
+  for (double const padding_value : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
+    runner.stack().clear();
+    auto const count = static_cast<index_t>(runner.stack().bytes() / sizeof(double));
+    std::fill_n(runner.stack().keep<double>(count), count, padding_value);
+    runner.compute_gradients();
+    std::vector<double>& result = results[padding_value == 0 ? 0 : 1];
+    result = model.params().gradients();
+    result.insert(result.end(), runner.outputs().begin(), runner.outputs().end());
+  }
+  CHECK(results[0] == results[1]);  // fails for NaN
 }
 
 /// A small model of two layers that uses every component.

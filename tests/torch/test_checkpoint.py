@@ -301,6 +301,8 @@ class Fields(unittest.TestCase):
             "width=1e16": "width is '1e16', which is no whole number",
             "length=0": "length is 0, must be an integer of at least 1",
             "length=1e12": "has .* of shape|has no tensor",
+            "model=linformer rank=16": "there is no model 'linformer' in torch; there are",
+            "model=reformer rounds=2": "there is no model 'reformer' in torch; there are",
             "heads=0": "heads is 0, must be an integer of at least 1",
             "dropout=nan": "dropout is 'nan', which is no number",
             "dropout=1": "dropout is 1.0, must be at least 0 and below 1",

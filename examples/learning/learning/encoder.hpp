@@ -43,11 +43,12 @@ struct encoder_config {
   bool masks_padding = true;  ///< ignores padding rows; published Sliceformer does not
 };
 
-/// @tparam Mixer `mixers::sorting<..>`, `csp`, `attention`, `sparse_mix`, `none`, or a custom class
-///         with `element`, `config`, `Mixer(parameter_scope, config)`, `forward(context, x, y)` and
-///         `backward(context, dy, dx)`, for tensors `[batch, length, width]`. Forward keeps data
-///         for backward with `context::keep`; backward overwrites dx. Rows past `context::lengths`
-///         are padding: their values are undefined and need not be written.
+/// @tparam Mixer `mixers::sorting<..>`, `csp`, `attention`, `sparse_mix`, `none`, .., `any_mixer`
+///         for one that is chosen at run time, or a custom class with `element`, `config`,
+///         `Mixer(parameter_scope, config)`, `forward(context, x, y)` and `backward(context, dy,
+///         dx)`, for tensors `[batch, length, width]`. Forward keeps data for backward with
+///         `context::keep`; backward overwrites dx. Rows past `context::lengths` are padding:
+///         their values are undefined and need not be written.
 /// @tparam Block `pre_norm`, `post_norm` or `bare`.
 template <class Mixer, class Block = pre_norm>
 class encoder final : public model<typename Mixer::element> {

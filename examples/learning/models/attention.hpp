@@ -5,25 +5,21 @@
 #include "learning/mixers/attention.hpp"
 #include "models/catalog.hpp"
 
+#include <string>
+#include <utility>
+
 namespace learning {
 
 /// Adds a model. `mask_of(request)` returns its mask.
 template <class MaskOf>
 void add_attention_with(catalog& models, std::string const& name, std::string description,
                         MaskOf mask_of) {
-  models[name] = {std::move(description), [mask_of](model_request const& r) {
-                    using mixer = mixers::attention<decltype(mask_of(r))>;
-                    typename mixer::config config;
-                    config.mask = mask_of(r), config.heads = r.heads, config.inner = r.inner;
-                    config.dropout = r.attention_dropout;
-                    config.inputs = r.inputs, config.out = r.out;
-                    return make_encoder<mixer>(r, config);
-                  }};
-}
-
-/// Returns the size of a mask: the requested one, or by default the published one.
-inline index_t reach_of(model_request const& r, index_t published) {
-  return r.reach > 0 ? r.reach : published;
+  using mask = decltype(mask_of(std::declval<model_request const&>()));
+  add_multi_head<mixers::attention<mask>>(models, name, std::move(description),
+                                          [mask_of](auto& config, model_request const& r) {
+                                            config.mask = mask_of(r);
+                                            config.dropout = r.attention_dropout;
+                                          });
 }
 
 }  // namespace learning

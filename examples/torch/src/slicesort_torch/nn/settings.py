@@ -95,6 +95,8 @@ class Settings:
     inner: int = 0
     group: int = 2
     reach: int = 0
+    rank: int = 0  # rank and rounds: of models that are not in torch
+    rounds: int = 0
     mixer_hidden: int = 0
     factors: int = 0
     input_bias: int = 0

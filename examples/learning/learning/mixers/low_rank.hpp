@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixers of low rank: Linformer, Nystromformer and Long-Short Transformer.
+#pragma once
+
+#include "learning/mixers/recipe.hpp"
+#include "recipes/linformer.hpp"
+#include "recipes/long_short.hpp"
+#include "recipes/nystromformer.hpp"
+
+namespace learning::mixers {
+
+template <class T>
+class linformer_core
+    : public recipe_core<linformer_core<T>, recipes::linformer<T, recipe_exec>, T> {
+ public:
+  struct config {
+    index_t rank = 256;
+    bool one_per_head = false;  ///< false: all heads share a projection
+    bool separate = true;       ///< keys and values have projections of their own
+  };
+  linformer_core(parameter_scope<T> const& scope, head_shape shape, config const& options)
+      : separate_(options.separate) {
+    extents4 const e{1, options.one_per_head ? shape.heads : 1, options.rank, scope.length};
+    auto const init = scope.rules.weight(scope.length, options.rank);
+    this->learn(scope, "keys", e, init);
+    if (separate_) this->learn(scope, "values", e, init);
+  }
+
+  auto make(recipe_exec const& exec) const { return recipes::linformer<T, recipe_exec>(exec); }
+  recipes::linformer_params<T> params(head_tensors<T const> const& inputs) const {
+    return {inputs.q, inputs.k, inputs.v, this->learned(0),
+            separate_ ? this->learned(1) : tensor4<T const>()};
+  }
+  recipes::linformer_grads<T> grads(head_tensors<T> const& d) const {
+    return {d.q, d.k, d.v, this->dlearned(0), separate_ ? this->dlearned(1) : tensor4<T>()};
+  }
+
+ private:
+  bool separate_;
+};
+
+template <class T>
+class nystromformer_core
+    : public recipe_core<nystromformer_core<T>, recipes::nystromformer<T, recipe_exec>, T> {
+ public:
+  struct config {
+    index_t landmarks = 128, taps = 35;
+    int newton_steps = 6;
+  };
+  nystromformer_core(parameter_scope<T> const& scope, head_shape shape, config const& options)
+      : options_(options) {
+    this->learn(scope, "filters", {1, shape.heads, 1, options.taps},
+                scope.rules.weight(options.taps, options.taps));
+  }
+
+  auto make(recipe_exec const& exec) const {
+    return recipes::nystromformer<T, recipe_exec>(exec, options_.landmarks, options_.newton_steps);
+  }
+  recipes::nystromformer_params<T> params(head_tensors<T const> const& inputs) const {
+    return {inputs.q, inputs.k, inputs.v, this->learned(0)};
+  }
+  recipes::nystromformer_grads<T> grads(head_tensors<T> const& d) const {
+    return {d.q, d.k, d.v, this->dlearned(0)};
+  }
+
+ private:
+  config options_;
+};
+
+template <class T>
+class long_short_core
+    : public recipe_core<long_short_core<T>, recipes::long_short<T, recipe_exec>, T> {
+ public:
+  static constexpr bool reads_rows = true;
+
+  struct config {
+    index_t rank = 32;
+    ss::mask::window window{8, 8};
+  };
+  long_short_core(parameter_scope<T> const& scope, head_shape shape, config const& options)
+      : window_(options.window) {
+    this->learn(scope, "projection", {1, shape.heads, scope.width, options.rank},
+                scope.rules.weight(scope.width, options.rank));
+  }
+
+  auto make(recipe_exec const& exec) const {
+    return recipes::long_short<T, recipe_exec>(exec, window_);
+  }
+  recipes::long_short_params<T> params(head_tensors<T const> const& inputs) const {
+    return {inputs.q, inputs.k, inputs.v, ss::split_heads(inputs.x, 1), this->learned(0)};
+  }
+  recipes::long_short_grads<T> grads(head_tensors<T> const& d) const {
+    return {d.q, d.k, d.v, ss::split_heads(d.x, 1), this->dlearned(0)};
+  }
+
+ private:
+  ss::mask::window window_;
+};
+
+template <class T = float>
+using linformer = multi_head<linformer_core<T>>;
+template <class T = float>
+using nystromformer = multi_head<nystromformer_core<T>>;
+template <class T = float>
+using long_short = multi_head<long_short_core<T>>;
+
+}  // namespace learning::mixers

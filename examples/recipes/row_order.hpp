@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves whole rows of every head, by an order that is the same for all channels, and finds the
-// order of the rows by their hash. For reformer.
+// The order of the rows of every head by their hash: finds it, moves rows by it, and masks pairs of
+// sorted rows. For reformer.
 #pragma once
 
 #include "support.hpp"
@@ -10,15 +10,56 @@
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/permute.hpp>
+#include <slicesort/policies/mask.hpp>
 #include <slicesort/slicing_sort.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace recipes {
 
 using row_number = std::int32_t;
+
+// Mask of sorted rows: valid keys of a chunk and the one before and, if causal, none that is later
+// in the sequence. Every head of every sample counts as a head, because a mask knows no samples.
+struct sorted_pairs {
+  struct valid_rows {
+    index_t count;
+    row_number const* order;  // null if not causal
+
+    RECIPES_HD ss::key_range range(index_t query, index_t) const {
+      return {0, query < count ? count : 0};
+    }
+    RECIPES_HD bool allows(index_t query, index_t key) const {
+      return order == nullptr || order[key] <= order[query];
+    }
+    RECIPES_HD bool covers(index_t, index_t last_query, index_t, index_t last_key) const {
+      return order == nullptr && last_query <= count && last_key <= count;
+    }
+    std::uint64_t query_bits(index_t first_query, index_t key) const {
+      index_t const queries = key < count ? std::min<index_t>(count - first_query, 64) : 0;
+      std::uint64_t bits = 0;
+      for (index_t i = 0; i < queries; ++i)
+        bits |= std::uint64_t{allows(first_query + i, key)} << i;
+      return bits;
+    }
+  };
+  index_t chunk;
+  tensor4<row_number> order;
+  bool causal;
+  ss::row_lengths lengths;
+
+  RECIPES_HD ss::mask::both<ss::mask::chunk_back, valid_rows> for_head(index_t h) const {
+    extents4 const e = order.extents();
+    index_t const count =
+        lengths.lengths.data() == nullptr ? e.length : lengths.lengths(h / e.heads);
+    return {{chunk, true, count}, {count, causal ? order.data() + h * e.length : nullptr}};
+  }
+  char const* validate(index_t keys) const { return ss::mask::chunk_back{chunk}.validate(keys); }
+};
 
 template <class Exec>
 class row_order {

@@ -72,6 +72,38 @@ template <class T>
 T nan() {
   return static_cast<T>(std::numeric_limits<number<T>>::quiet_NaN());
 }
+// A copy of a tensor in memory [batch, length, heads * channels], as projections write it.
+template <class T>
+struct packed {
+  extents4 shape;
+  std::vector<T> values;
+
+  explicit packed(owned<T> const& x) : shape(x.shape), values(x.values.size()) {
+    for_each_position(
+        [&](index_t b, index_t h, index_t n, index_t c) { view()(b, h, n, c) = x(b, h, n, c); });
+  }
+  tensor4<T> view() {
+    return ss::split_heads(
+        ss::tensor3<T>(values.data(), {shape.batch, shape.length, shape.heads * shape.channels}),
+        shape.heads);
+  }
+  owned<T> contents() {
+    owned<T> x(shape);
+    for_each_position(
+        [&](index_t b, index_t h, index_t n, index_t c) { x(b, h, n, c) = view()(b, h, n, c); });
+    return x;
+  }
+
+ private:
+  template <class F>
+  void for_each_position(F const& f) const {
+    for (index_t b = 0; b < shape.batch; ++b)
+      for (index_t h = 0; h < shape.heads; ++h)
+        for (index_t n = 0; n < shape.length; ++n)
+          for (index_t c = 0; c < shape.channels; ++c) f(b, h, n, c);
+  }
+};
+
 // The inputs of the golden values, from shared/spec/golden/baselines.py.
 inline owned<double> golden_q() { return {{1, 1, 4, 2}, {1, 0, 0, 1, 1, 1, -1, 2}}; }
 inline owned<double> golden_k() { return {{1, 1, 4, 2}, {1, 1, 0, 2, -1, 1, 2, 0}}; }

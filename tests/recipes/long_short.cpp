@@ -122,6 +122,25 @@ TEST_CASE("dense oracle and differences") {
     }
 }
 
+TEST_CASE("heads of packed tensors") {
+  auto const p = make_problem({2, 3, 9, 4}, 5, 6, 2, {2, 1});
+  auto const r = run<double>(p);
+  packed<double> q(p.q), k(p.k), v(p.v), dy(p.dy), y(p.v), dq(p.q), dk(p.k), dv(p.v);
+  owned<double> dx(p.x.shape), dw(p.w.shape);
+  recipes::long_short_params<double> const params{q.view(), k.view(), v.view(), p.x.view(),
+                                                  p.w.view()};
+  recipes::long_short<double, ss::exec::host> layer(ss::exec::host{}, p.window);
+  layer.forward(params, y.view());
+  layer.backward(dy.view(), params, y.view(),
+                 {dq.view(), dk.view(), dv.view(), dx.view(), dw.view()});
+  CHECK(y.contents().values == r.y.values);
+  CHECK(dq.contents().values == r.dq.values);
+  CHECK(dk.contents().values == r.dk.values);
+  CHECK(dv.contents().values == r.dv.values);
+  CHECK(dx.values == r.dx.values);
+  CHECK(dw.values == r.dw.values);
+}
+
 TEST_CASE_TEMPLATE("any length, in float and bfloat16", T, float, bfloat16) {
   // Roundings: logits, projected rows, y of a part, y, gradients of projected rows, of logits from
   // keys and from values, and the result. The logits of one row have no gradient.

@@ -243,6 +243,19 @@ TEST_CASE("no rows, and no valid rows") {
     for (double value : *values) CHECK(value == 0);
 }
 
+TEST_CASE("heads of packed tensors") {
+  auto const p = make_problem({2, 3, 9, 4}, 5, 2, 4, false);
+  auto const r = run<double>(p);
+  packed<double> x(p.x), v(p.v), dy(p.dy), y(p.v), dx(p.x), dv(p.v);
+  recipes::reformer_params<double> const params{x.view(), v.view(), p.rotations.view()};
+  recipes::reformer<double, ss::exec::host> layer(ss::exec::host{}, p.chunk);
+  layer.forward(params, y.view());
+  layer.backward(dy.view(), params, y.view(), {dx.view(), dv.view()});
+  CHECK(y.contents().values == r.y.values);
+  CHECK(dx.contents().values == r.dx.values);
+  CHECK(dv.contents().values == r.dv.values);
+}
+
 TEST_CASE_TEMPLATE("any length, in float and bfloat16", T, float, bfloat16) {
   // Rotations of -1, 0 and 1 have exact scores, and hence the same buckets in every type.
   // Roundings: keys, y of a round, y, gradients of a round, their sum, and the result.

@@ -119,6 +119,20 @@ TEST_CASE("dense oracle and differences") {
     }
 }
 
+TEST_CASE("heads of packed tensors") {
+  auto const p = make_problem({2, 3, 9, 4}, 5, 3);
+  auto const r = run<double>(p);
+  packed<double> q(p.q), k(p.k), v(p.v), dy(p.dy), y(p.v), dq(p.q), dk(p.k), dv(p.v);
+  recipes::sinkformer_params<double> const params{q.view(), k.view(), v.view()};
+  recipes::sinkformer<double, ss::exec::host> layer(ss::exec::host{});
+  layer.forward(params, y.view());
+  layer.backward(dy.view(), params, y.view(), {dq.view(), dk.view(), dv.view()});
+  CHECK(y.contents().values == r.y.values);
+  CHECK(dq.contents().values == r.dq.values);
+  CHECK(dk.contents().values == r.dk.values);
+  CHECK(dv.contents().values == r.dv.values);
+}
+
 TEST_CASE_TEMPLATE("any length, in float and bfloat16", T, float, bfloat16) {
   // Roundings: scores, map, y, gradients of the map and of the scores, and the result.
   for (index_t length : {2, 63, 200}) {

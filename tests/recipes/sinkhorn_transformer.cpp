@@ -205,6 +205,23 @@ TEST_CASE("dense oracle and differences") {
       }
 }
 
+TEST_CASE("heads of packed tensors") {
+  auto const p = make_problem({2, 3, 9, 4}, 5, 2, joined_by::softmax);
+  auto const r = run<double>(p);
+  packed<double> q(p.q), k(p.k), v(p.v), dy(p.dy), y(p.v), dq(p.q), dk(p.k), dv(p.v);
+  owned<double> dlogits(p.logits.shape);
+  recipes::sinkhorn_transformer_params<double> const params{q.view(), k.view(), v.view(),
+                                                            p.logits.view()};
+  recipes::sinkhorn_transformer<double, ss::exec::host> layer(ss::exec::host{}, p.block);
+  layer.forward(params, y.view());
+  layer.backward(dy.view(), params, y.view(), {dq.view(), dk.view(), dv.view(), dlogits.view()});
+  CHECK(y.contents().values == r.y.values);
+  CHECK(dq.contents().values == r.dq.values);
+  CHECK(dk.contents().values == r.dk.values);
+  CHECK(dv.contents().values == r.dv.values);
+  CHECK(dlogits.values == r.dlogits.values);
+}
+
 TEST_CASE_TEMPLATE("any length, in float and bfloat16", T, float, bfloat16) {
   // Roundings: map, sorted rows, y of a part, y, gradients of sorted rows, of the map from keys and
   // from values, and the result.

@@ -98,7 +98,8 @@ struct small_matrices_kernel {
     tile.steps = steps;
     tile.inverse_tau = inverse_tau;
     using ops = scalar_values<Block, A>;
-    small_matrices_loops<ops, 1>::template run<Backward>(ops{block}, tile);
+    if (sample + lane < e.batch)  // lanes without a sample have no tile
+      small_matrices_loops<ops, 1>::template run<Backward>(ops{block}, tile);
     block.sync();
     for_each_element(block, sample, [&](index_t b, index_t i, index_t j, int offset) {
       matrix_size const size = size_of_sample(*this, b);

@@ -98,7 +98,7 @@ struct small_matrices_kernel {
     tile.steps = steps;
     tile.inverse_tau = inverse_tau;
     using ops = scalar_values<Block, A>;
-    if (sample + lane < e.batch)
+    if (sample + lane < e.batch)  // lanes without a sample have no tile
       small_matrices_loops<ops, 1>::template run<Backward>(ops{block}, tile);
     block.sync();
     for_each_element(block, sample, [&](index_t b, index_t i, index_t j, int offset) {

@@ -44,11 +44,13 @@ function(_slicesort_objects name source)
 endfunction()
 
 # Makes the kernels of all operators available to plain C++ sources. Each element type is one object.
-add_library(slicesort_test_remote STATIC cuda/backend/device.cpp cuda/backend/image.cpp)
-target_link_libraries(slicesort_test_remote PUBLIC slicesort_cuda_developer)
+add_library(slicesort_test_device STATIC cuda/backend/device.cpp cuda/backend/image.cpp)
+target_link_libraries(slicesort_test_device PUBLIC slicesort_cuda_developer)
 if(_slicesort_device STREQUAL "ptx")
-  add_dependencies(slicesort_test_remote slicesort_ptx_runtime)  # preloaded at run time
+  add_dependencies(slicesort_test_device slicesort_ptx_runtime)  # preloaded at run time
 endif()
+add_library(slicesort_test_remote STATIC)
+target_link_libraries(slicesort_test_remote PUBLIC slicesort_test_device)
 # If kernels cannot run, only the types of the programs below are compiled, to PTX, and the operator suite is built without
 # the CUDA backend. compile/check_kernels.py compiles all types to machine code.
 set(_slicesort_call_types float double bfloat16)
@@ -147,8 +149,14 @@ foreach(_source IN LISTS _slicesort_cuda_sources)
   string(REGEX REPLACE "^test_" "" _stem ${_stem})
   list(TRANSFORM _slicesort_extra_sources_${_stem} PREPEND cuda/ OUTPUT_VARIABLE _slicesort_extra_sources)
   add_executable(slicesort_cuda_${_stem} ${_source} ${_slicesort_extra_sources})
+  if(_stem STREQUAL "recipes")  # compiles what it calls
+    target_include_directories(slicesort_cuda_recipes PRIVATE ${PROJECT_SOURCE_DIR}/examples)
+    target_link_libraries(slicesort_cuda_recipes PRIVATE slicesort_test_device)
+  else()
+    target_link_libraries(slicesort_cuda_${_stem} PRIVATE slicesort_test_calls)
+  endif()
   target_link_libraries(slicesort_cuda_${_stem} PRIVATE
-    slicesort_test_main slicesort_test_needs_device slicesort_test_calls ${CMAKE_DL_LIBS} Threads::Threads)
+    slicesort_test_main slicesort_test_needs_device ${CMAKE_DL_LIBS} Threads::Threads)
   target_compile_options(slicesort_cuda_${_stem} PRIVATE "${_slicesort_optimize_calls}")
   _slicesort_device_test(cuda_${_stem} slicesort_cuda_${_stem})
 endforeach()
@@ -158,7 +166,7 @@ if(_slicesort_device STREQUAL "ptx")
   set(_slicesort_one_architecture 90-virtual)
 endif()
 set_target_properties(slicesort_cuda_cub slicesort_cuda_errors slicesort_cuda_known_masks slicesort_cuda_known_orders
-  slicesort_cuda_large slicesort_cuda_thrust PROPERTIES CUDA_ARCHITECTURES ${_slicesort_one_architecture})
+  slicesort_cuda_large slicesort_cuda_recipes slicesort_cuda_thrust PROPERTIES CUDA_ARCHITECTURES ${_slicesort_one_architecture})
 if(TARGET slicesort_cuda_attention)
   set_target_properties(slicesort_cuda_attention PROPERTIES CUDA_ARCHITECTURES ${_slicesort_one_architecture})
   if(_slicesort_device STREQUAL "ptx")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linformer (Wang et al., Linformer: Self-Attention with Linear Complexity, 2020, eq. 7):
+// Linformer (Wang et al., Linformer: Self-Attention with Linear Complexity, 2020):
 // y = softmax(scale * q (E k)^T) (F v), where E and F are learned and have a few rows.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nystromformer (Xiong et al., Nystromformer, 2021, eq. 13 and section 3.4), with landmarks qm and
-// km, the means of segments of queries and keys:
+// Nystromformer (Xiong et al., Nystromformer, 2021), with landmarks qm and km, the means of
+// segments of queries and keys:
 //   y = softmax(scale * q km^T) pinv(softmax(scale * qm km^T)) softmax(scale * qm k^T) v + conv(v)
 // For 16-bit types, matrices of pairs of landmarks are computed in float.
 #pragma once
@@ -16,6 +16,8 @@
 #include <slicesort/short_convolution.hpp>
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/tensor_view.hpp>
+
+#include <cstddef>
 
 namespace recipes {
 
@@ -34,7 +36,7 @@ class nystromformer {
   using A = accumulator<T>;
 
  public:
-  nystromformer(Exec const& exec, index_t landmarks, int newton_steps = 6)
+  nystromformer(Exec const& exec, index_t landmarks, std::size_t newton_steps = 6)
       : exec_(exec), count_(landmarks), memory_(exec), inverse_(exec, newton_steps) {}
 
   void forward(nystromformer_params<T> const& params, tensor4<T> y, ss::row_lengths lengths = {}) {

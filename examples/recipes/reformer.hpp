@@ -17,6 +17,8 @@
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace recipes {
@@ -46,6 +48,13 @@ struct sorted_pairs {
     }
     RECIPES_HD bool covers(index_t, index_t last_query, index_t, index_t last_key) const {
       return order == nullptr && last_query <= count && last_key <= count;
+    }
+    std::uint64_t query_bits(index_t first_query, index_t key) const {
+      index_t const queries = key < count ? std::min<index_t>(count - first_query, 64) : 0;
+      std::uint64_t bits = 0;
+      for (index_t i = 0; i < queries; ++i)
+        bits |= std::uint64_t{allows(first_query + i, key)} << i;
+      return bits;
     }
   };
   index_t chunk;

@@ -19,7 +19,7 @@ struct segments {
   index_t count;
 
   RECIPES_HD ss::key_range range(index_t t, index_t keys) const {
-    if (keys < count) return {t, t < keys ? t + 1 : t};
+    if (keys < count) return {t, t + 1};  // clamped to the keys
     return {t * keys / count, (t + 1) * keys / count};
   }
 };

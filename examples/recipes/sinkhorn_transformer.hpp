@@ -5,10 +5,10 @@
 // The last block counts as filled up with zeros.
 #pragma once
 
+#include "attend.hpp"
 #include "sort_net.hpp"
 #include "support.hpp"
 
-#include <slicesort/attention_tensors.hpp>
 #include <slicesort/matmul.hpp>
 #include <slicesort/merge_attention.hpp>
 #include <slicesort/options.hpp>
@@ -76,15 +76,11 @@ class sinkhorn_transformer {
     multiply(map_, k_, sorted_k);
     multiply(map_, v_, sorted_v);
 
-    local_ = {{params.q, params.k, params.v}, {lengths.lengths, lengths.lengths}};
-    sorted_ = {{params.q, whole_blocks(sorted_k), whole_blocks(sorted_v)},
-               {ss::tensor1<index_t const>{}, lengths.lengths}};
-    for (part* p : {&local_, &sorted_}) {
-      extents4 const e = y.extents();
-      p->y = tensor(e);
-      p->state = memory_.template tensor<accumulator<T>>({e.batch, e.heads, e.length, 2});
-      attention_.forward(exec_, p->in, p->y, p->state, memory_.workspace(), p->lengths);
-    }
+    local_ = attend<T>(exec_, memory_, attention_, {params.q, params.k, params.v},
+                       {lengths.lengths, lengths.lengths});
+    sorted_ = attend<T>(exec_, memory_, attention_,
+                        {params.q, whole_blocks(sorted_k), whole_blocks(sorted_v)},
+                        {ss::tensor1<index_t const>{}, lengths.lengths});
     if (join_ == joined_by::sum) {
       copy(exec_, local_.y, y);
       add(exec_, sorted_.y, y);
@@ -101,14 +97,14 @@ class sinkhorn_transformer {
     auto const dsorted_k = tensor(k_.extents()), dsorted_v = tensor(v_.extents()),
                dblocks_k = tensor(k_.extents()), dblocks_v = tensor(v_.extents()),
                dmap = tensor(map_.extents());
-    attention_.backward(exec_, dy, sorted_.in, is_sum ? sorted_.y : y, sorted_.state,
+    attention_.backward(exec_, dy, sorted_.inputs, is_sum ? sorted_.y : y, sorted_.state,
                         {grads.dq, whole_blocks(dsorted_k), whole_blocks(dsorted_v)},
                         memory_.workspace(), sorted_.lengths);
     multiply(ss::transposed(map_), dsorted_k, dblocks_k);
     multiply(ss::transposed(map_), dsorted_v, dblocks_v);
     copy(exec_, rows_of_blocks(dblocks_k, params.k.extents()), grads.dk, 1, lengths_);
     copy(exec_, rows_of_blocks(dblocks_v, params.v.extents()), grads.dv, 1, lengths_);
-    attention_.backward(exec_, dy, local_.in, is_sum ? local_.y : y, local_.state,
+    attention_.backward(exec_, dy, local_.inputs, is_sum ? local_.y : y, local_.state,
                         {grads.dq, grads.dk, grads.dv}, memory_.workspace(),
                         {local_.lengths, ss::grad_mode::accumulate});
 
@@ -120,14 +116,6 @@ class sinkhorn_transformer {
   }
 
  private:
-  // Attention to one of the two blocks.
-  struct part {
-    ss::attention_inputs<T> in;
-    ss::key_and_query_lengths lengths;
-    tensor4<T> y{};
-    tensor4<accumulator<T>> state{};
-  };
-
   // The rows of blocks, with those past the length: [batch, heads, blocks * block, channels].
   tensor4<T> whole_blocks(tensor4<T> blocks) const {
     extents4 const e = blocks.extents();
@@ -149,7 +137,7 @@ class sinkhorn_transformer {
   ss::row_lengths lengths_, block_counts_;
   tensor4<T> k_, v_;  // in blocks, with zeros past the lengths
   tensor4<T> map_;    // doubly stochastic, [batch, heads, blocks, blocks]
-  part local_, sorted_;
+  attention_step<T, ss::mask::block_local> local_, sorted_;  // for each of the two blocks
 };
 
 }  // namespace recipes

@@ -106,19 +106,45 @@ void for_each_index(ss::exec::basic_cuda<Selectors...> const& exec, index_t coun
 }
 #endif
 
-// Indices of element i of a tensor in row-major order.
+// Indices of an element.
 struct position {
   index_t batch, head, row, channel;
 
+  RECIPES_HD position(index_t b, index_t h, index_t n, index_t c)
+      : batch(b), head(h), row(n), channel(c) {}
+  // Element i in row-major order.
   RECIPES_HD position(extents4 e, index_t i)
-      : batch(i / (e.channels * e.length * e.heads)),
-        head(i / (e.channels * e.length) % e.heads),
-        row(i / e.channels % e.length),
-        channel(i % e.channels) {}
+      : position(i / e.channels / e.length / e.heads, i / e.channels / e.length % e.heads,
+                 i / e.channels % e.length, i % e.channels) {}
 };
 template <class T>
 RECIPES_HD T& element(tensor4<T> const& x, position p) {
   return x(p.batch, p.head, p.row, p.channel);
+}
+template <class F>
+struct call_for_position {
+  extents4 e;
+  F f;
+
+  RECIPES_HD void operator()(index_t i) const { f(position(e, i)); }
+};
+// Calls f(position) for every element of a tensor, in any order. On the host, threads share the
+// rows of large tensors.
+template <class Exec, class F>
+void for_each_position(Exec const& exec, extents4 e, F const& f) {
+  if constexpr (Exec::backend::host_memory) {
+    index_t const rows = e.batch * e.heads * e.length,
+                  threads = e.size() < 100000 ? 1 : static_cast<index_t>(exec.threads);
+    exec.parallel_for(static_cast<unsigned>(threads), [&](unsigned thread) {
+      index_t const first = rows * static_cast<index_t>(thread) / threads,
+                    last = rows * (static_cast<index_t>(thread) + 1) / threads;
+      for (index_t row = first; row < last; ++row)
+        for (index_t c = 0; c < e.channels; ++c)
+          f(position{row / e.length / e.heads, row / e.length % e.heads, row % e.length, c});
+    });
+  } else {
+    for_each_index(exec, e.size(), call_for_position<F>{e, f});
+  }
 }
 
 // to = scale * from, or to += scale * from, with zeros for rows past the lengths.
@@ -130,8 +156,7 @@ struct copy_element {
   ss::row_lengths rows;
   bool adds;
 
-  RECIPES_HD void operator()(index_t i) const {
-    position const p(to.extents(), i);
+  RECIPES_HD void operator()(position p) const {
     bool const is_valid = rows.lengths.data() == nullptr || p.row < rows.lengths(p.batch);
     double value =
         is_valid ? scale * static_cast<double>(static_cast<accumulator<T>>(element(from, p))) : 0;
@@ -143,14 +168,14 @@ struct copy_element {
 template <class Exec, class T, class U>
 void copy(Exec const& exec, tensor4<T> from, tensor4<U> to, double scale = 1,
           ss::row_lengths lengths = {}) {
-  for_each_index(exec, to.extents().size(),
-                 copy_element<std::remove_const_t<T>, U>{from, to, scale, lengths, false});
+  for_each_position(exec, to.extents(),
+                    copy_element<std::remove_const_t<T>, U>{from, to, scale, lengths, false});
 }
 // Adds a view to another of the same shape.
 template <class Exec, class T, class U>
 void add(Exec const& exec, tensor4<T> from, tensor4<U> to) {
-  for_each_index(exec, to.extents().size(),
-                 copy_element<std::remove_const_t<T>, U>{from, to, 1, {}, true});
+  for_each_position(exec, to.extents(),
+                    copy_element<std::remove_const_t<T>, U>{from, to, 1, {}, true});
 }
 
 // A copy of x with elements U.
@@ -176,18 +201,17 @@ struct fill_element {
   tensor4<T> to;
   float value, diagonal;
 
-  RECIPES_HD void operator()(index_t i) const {
-    position const p(to.extents(), i);
+  RECIPES_HD void operator()(position p) const {
     element(to, p) = static_cast<T>(p.row == p.channel ? diagonal : value);
   }
 };
 template <class Exec, class T>
 void fill(Exec const& exec, tensor4<T> to, float value) {
-  for_each_index(exec, to.extents().size(), fill_element<T>{to, value, value});
+  for_each_position(exec, to.extents(), fill_element<T>{to, value, value});
 }
 template <class Exec, class T>
 void fill_identity(Exec const& exec, tensor4<T> to) {
-  for_each_index(exec, to.extents().size(), fill_element<T>{to, 0, 1});
+  for_each_position(exec, to.extents(), fill_element<T>{to, 0, 1});
 }
 
 // The first columns of matrices.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synthesizer attention (Tay et al., Synthesizer: Rethinking Self-Attention, 2021, section 3):
+// Synthesizer attention (Tay et al., Synthesizer: Rethinking Self-Attention, 2020):
 // y = softmax(scale * q k^T + map) v, or, without q and k, y = softmax(map) v. In the random form,
 // the map is a parameter; synthesizer_maps.hpp computes those of the factorized and dense forms.
 #pragma once

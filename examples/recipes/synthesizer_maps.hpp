@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps for `synthesizer` (Tay et al., Synthesizer: Rethinking Self-Attention, 2021, sections 3.1
-// and 3.3): factorized, map = a b^T of two parameters; dense, map = relu(x w1) w2 of the rows x.
+// Maps for `synthesizer` (Tay et al., Synthesizer: Rethinking Self-Attention, 2020): factorized,
+// map = a b^T of two parameters; dense, map = relu(x w1) w2 of the rows x.
 #pragma once
 
 #include "support.hpp"
@@ -45,8 +45,7 @@ struct relu_element {
   tensor4<T const> hidden;
   tensor4<T> x;
 
-  RECIPES_HD void operator()(index_t i) const {
-    position const p(x.extents(), i);
+  RECIPES_HD void operator()(position p) const {
     if (!(static_cast<accumulator<T>>(element(hidden, p)) > 0)) element(x, p) = T(0.0f);
   }
 };
@@ -93,9 +92,7 @@ class dense_map {
   void multiply(tensor4<T const> a, tensor4<T const> b, tensor4<T> c) {
     product_.forward(exec_, a, b, c, memory_.workspace());
   }
-  void relu(tensor4<T> x) {
-    for_each_index(exec_, x.extents().size(), relu_element<T>{hidden_, x});
-  }
+  void relu(tensor4<T> x) { for_each_position(exec_, x.extents(), relu_element<T>{hidden_, x}); }
 
   Exec exec_;
   memory<Exec> memory_;

@@ -10,7 +10,7 @@
 
 namespace recipes {
 
-// Norm of the row at p, at least 1e-12.
+// Norm of the row that begins at p, at least 1e-12.
 template <class T>
 RECIPES_HD accumulator<T> norm_of_row(tensor4<T const> x, position p) {
   accumulator<T> squares = 0;
@@ -27,11 +27,9 @@ struct write_unit_row {
   tensor4<T const> x;
   tensor4<T> unit;
 
-  RECIPES_HD void operator()(index_t row) const {
-    index_t const channels = x.extents().channels;
-    position p(x.extents(), row * channels);
+  RECIPES_HD void operator()(position p) const {
     accumulator<T> const norm = norm_of_row(x, p);
-    for (; p.channel < channels; ++p.channel)
+    for (; p.channel < x.extents().channels; ++p.channel)
       element(unit, p) = static_cast<T>(static_cast<accumulator<T>>(element(x, p)) / norm);
   }
 };
@@ -42,11 +40,10 @@ struct add_unit_row_gradient {
   tensor4<T const> x, unit, dunit;
   tensor4<T> dx;
 
-  RECIPES_HD void operator()(index_t row) const {
+  RECIPES_HD void operator()(position first) const {
     using A = accumulator<T>;
     index_t const channels = x.extents().channels;
-    position const first(x.extents(), row * channels);
-    auto const norm = norm_of_row(x, first);
+    A const norm = norm_of_row(x, first);
     A radial = 0;
     for (position p = first; p.channel < channels; ++p.channel)
       radial += static_cast<A>(element(unit, p)) * static_cast<A>(element(dunit, p));
@@ -58,18 +55,17 @@ struct add_unit_row_gradient {
   }
 };
 
-// unit = x / |x| for every row.
+inline extents4 rows_of(extents4 e) { return {e.batch, e.heads, e.length, 1}; }
+
+// Writes unit = x / |x| for every row.
 template <class Exec, class T>
 void normalize_rows(Exec const& exec, tensor4<T const> x, tensor4<T> unit) {
-  extents4 const e = x.extents();
-  if (e.size() > 0) for_each_index(exec, e.size() / e.channels, write_unit_row<T>{x, unit});
+  for_each_position(exec, rows_of(x.extents()), write_unit_row<T>{x, unit});
 }
 template <class Exec, class T>
 void add_normalization_gradient(Exec const& exec, tensor4<T const> x, tensor4<T const> unit,
                                 tensor4<T const> dunit, tensor4<T> dx) {
-  extents4 const e = x.extents();
-  if (e.size() > 0)
-    for_each_index(exec, e.size() / e.channels, add_unit_row_gradient<T>{x, unit, dunit, dx});
+  for_each_position(exec, rows_of(x.extents()), add_unit_row_gradient<T>{x, unit, dunit, dx});
 }
 
 }  // namespace recipes

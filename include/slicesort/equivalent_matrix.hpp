@@ -19,7 +19,6 @@
 #include <slicesort/detail/equivalent_matrix/head.hpp>
 #include <slicesort/detail/equivalent_matrix/sample.hpp>
 #include <slicesort/detail/linear_attention/check.hpp>
-#include <slicesort/detail/sinkhorn_csp/dense_sinkhorn.hpp>
 #include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
@@ -33,6 +32,7 @@
 #include <slicesort/saved.hpp>
 #include <slicesort/short_convolution.hpp>
 #include <slicesort/shuffle.hpp>
+#include <slicesort/sinkhorn.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
 #include <slicesort/softmax_attention.hpp>
@@ -209,6 +209,34 @@ dense_matrix equivalent_matrix(short_convolution const& op, X const& x, Weights 
   });
 }
 
+/// The matrix that the operator computes, of the shape of the logits; 0 past the valid rows and
+/// columns.
+template <class X>
+dense_matrix equivalent_matrix(sinkhorn const& op, X const& logits, index_t batch,
+                               sinkhorn_options options = {}) {
+  auto const view_of_logits = detail::input(logits);
+  extents3 const e = view_of_logits.extents();
+  detail::checker c("equivalent_matrix");
+  c.view(detail::describe("logits", view_of_logits, false));
+  if (c.ok() && (batch < 0 || batch >= e.batch))
+    c.fail(error_kind::argument, "batch is %lld, must be in 0..%lld", static_cast<long long>(batch),
+           static_cast<long long>(e.batch - 1));
+  c.lengths(options.lengths, e);
+  c.lengths("column_lengths", options.column_lengths, e.batch, e.channels);
+  detail::enforce(c.result());
+  dense_matrix matrix(e.length, e.channels);
+  for (index_t i = 0; i < e.length; ++i)
+    for (index_t j = 0; j < e.channels; ++j)
+      matrix(i, j) = detail::as_double(view_of_logits(batch, i, j));
+  index_t const rows = detail::valid_rows(options.lengths, batch, e.length),
+                columns = detail::valid_rows(options.column_lengths, batch, e.channels);
+  tensor3<double> const view(matrix.elements.data(), {1, e.length, e.channels});
+  basic_scratch<std::vector<unsigned char>> memory;
+  op.forward(exec::host{}, view, view, memory,
+             row_and_column_lengths(lengths(rows), lengths(columns)));
+  return matrix;
+}
+
 /// `T S`, where S is the shift and T is block diagonal, with one doubly stochastic matrix per
 /// group; the identity for the reference channel. It is not computed by backward, whose gradients
 /// also propagate through T.
@@ -229,12 +257,16 @@ dense_matrix equivalent_matrix(sinkhorn_csp<Shift> const& op, X const& x, index_
   index_t const shift = op.shift_of(channel, sample.extents(), rows);
   for (index_t first = 0; first < rows; first += group) {
     auto const source = [&](index_t j) { return (first + j + rows - shift) % rows; };
-    detail::dense_sinkhorn(
-        std::min(group, rows - first), op.relaxation().tau(),
-        op.relaxation().half_steps().count / 2,
-        [&](index_t i) { return sample.value(first + i, reference); },
-        [&](index_t j) { return sample.value(source(j), channel); },
-        [&](index_t i, index_t j, double t) { matrix(first + i, source(j)) = t; });
+    index_t const size = std::min(group, rows - first);
+    dense_matrix logits(size);
+    for (index_t i = 0; i < size; ++i)
+      for (index_t j = 0; j < size; ++j)
+        logits(i, j) = sample.value(first + i, reference) * sample.value(source(j), channel);
+    tensor3<double> const view(logits.elements.data(), {1, size, size});
+    basic_scratch<std::vector<unsigned char>> memory;
+    op.relaxation().forward(exec::host{}, view, view, memory);
+    for (index_t i = 0; i < size; ++i)
+      for (index_t j = 0; j < size; ++j) matrix(first + i, source(j)) = logits(i, j);
   }
   return matrix;
 }

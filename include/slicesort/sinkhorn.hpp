@@ -73,9 +73,10 @@ class sinkhorn {
  public:
   /// Normalizes the rows and then the columns, `iterations` times (1..65536). `tau`, the
   /// temperature, is above 0. Passed to `sinkhorn_csp`, it defines its matrices.
-  explicit constexpr sinkhorn(double tau, index_t iterations = 10)
-      : sinkhorn(tau, slicesort::half_steps{iterations > steps::max_count ? iterations
-                                                                          : 2 * iterations}) {}
+  constexpr sinkhorn(double tau, index_t iterations)
+      : sinkhorn(tau, slicesort::half_steps{twice(iterations)}) {}
+  /// 10 iterations.
+  explicit constexpr sinkhorn(double tau) : sinkhorn(tau, index_t{10}) {}
   /// Normalizes alternate sides, 1..131072 half-steps.
   constexpr sinkhorn(double tau, slicesort::half_steps half_steps)
       : tau_(tau), steps_{half_steps.count, half_steps.last == side::rows} {}
@@ -147,6 +148,9 @@ class sinkhorn {
  private:
   using op = detail::sinkhorn_op;
   using steps = detail::sinkhorn_steps;
+
+  // Twice a number, or a number that is refused as well.
+  static constexpr index_t twice(index_t n) { return n > steps::max_count || n < 0 ? n : 2 * n; }
 
   template <class Params>
   void set_config(Params& params, row_and_column_lengths const& lengths) const {

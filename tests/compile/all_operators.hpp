@@ -120,6 +120,12 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   csp.backward(exec, y.read(), {order.view()}, dx.view(), scratch, {mode});
   add_hash(dx);
 
+  ss::sinkhorn const doubly_stochastic{1.0, {3, ss::side::rows}};
+  doubly_stochastic.forward(exec, x.read(), y.view(), scratch);
+  add_hash(y);
+  doubly_stochastic.backward(exec, y.read(), x.read(), dx.view(), scratch, {mode});
+  add_hash(dx);
+
   if constexpr (sizeof(T) >= sizeof(float)) {  // other elements are not supported
     ss::sinkhorn_csp<> const sinkhorn{ss::group_size{4}, ss::sinkhorn{1.0, 2}};
     sinkhorn.forward(exec, x.read(), y.view(), scratch);

@@ -26,7 +26,7 @@ ARCHITECTURES = ("80", "90")
 GOLDEN = HERE / "kernels" / "golden"  # <folder of detail/>.txt
 COLUMNS = ("threads", "registers", "stack", "spill", "shared")  # the last three in bytes
 # Units of tests/cuda with the library's kernels, compiled with a user's flags.
-UNITS = ("remote.cu.o", "test_known_orders.cu.o", "test_known_masks.cu.o")
+UNITS = ("remote.cu.o", "test_recipes.cu.o", "test_known_orders.cu.o", "test_known_masks.cu.o")
 REGISTERS = 65536  # of a multiprocessor, on all architectures so far; a thread gets a multiple of eight
 
 

@@ -227,6 +227,22 @@ void print_csp() {
 }
 
 template <class T>
+void print_sinkhorn() {
+  operator_fingerprints<T> fingerprints("sinkhorn");
+  for (double tau : {1.0, 0.02})
+    for (extents3 e : {small, extents3{40, 4, 4}}) {
+      ss::sinkhorn const op{tau, {5, ss::side::rows}};
+      scratch memory(op.workspace_bytes<T>(exec, e));
+      tensor<T> const x = normal_tensor<T>(e, 1), dy = normal_tensor<T>(e, 2);
+      tensor<T> y(e), dx = previous_gradients<T>(e);
+      op.forward(exec, x.view(), y.view(), memory);
+      fingerprints.forward.add(y);
+      op.backward(exec, dy.view(), x.view(), dx.view(), memory, ss::grad_mode::accumulate);
+      fingerprints.backward.add(dx);
+    }
+}
+
+template <class T>
 void print_sinkhorn_csp() {
   operator_fingerprints<T> fingerprints("sinkhorn_csp");
   for (double tau : {1.0, 0.05}) {
@@ -318,6 +334,7 @@ void print_every_operator() {
   print_max_exchange<T>();
   print_shuffle<T>();
   print_csp<T>();
+  print_sinkhorn<T>();
   if constexpr (sizeof(T) >= sizeof(float)) print_sinkhorn_csp<T>();
   print_sparse_mix<T>();
   print_softmax_attention<T>();

@@ -209,27 +209,36 @@ TEST_CASE("empty sums are zeros") {
 TEST_CASE("gradients are products of transposed views") {
   // The loss is the sum of dc * a b, so da = dc b^T and db = a^T dc, summed where a or b is shared.
   problem<double> const p{{{1, 2, 3, 4}, 1}, {{2, 2, 4, 5}, 2}, {{2, 2, 3, 5}, 3}};
-  matrices<double> const dc({2, 2, 3, 5}, 4);
-  matrices<double> da(p.a.shape, 5), db(p.b.shape, 6);
-  ss::scratch memory;
+  matrices<double> const dc_values({2, 2, 3, 5}, 4);
+  matrices<double> c_values = p.c, da_values(p.a.shape, 5), db_values(p.b.shape, 6);
+  auto const a = p.a.view(), b = p.b.view(), dc = dc_values.view();
+  auto const c = c_values.view(), da = da_values.view(), db = db_values.view();
+  // [snippet]
   ss::matmul<> const op;
-  op.forward(ss::exec::host{}, dc.view(), ss::transposed(p.b.view()), da.view(), memory);
-  op.forward(ss::exec::host{}, ss::transposed(p.a.view()), dc.view(), db.view(), memory);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  op.forward(exec, a, b, c, memory);  // c = a b
+  // [/snippet]
+  // [snippet gradients]
+  op.forward(exec, dc, ss::transposed(b), da, memory);
+  op.forward(exec, ss::transposed(a), dc, db, memory);
+  // [/snippet gradients]
+  CHECK(same_bits(c_values.memory, expected(p).memory));
   auto const check_gradient = [&](bool of_a, matrices<double> const& gradient) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(gradient.shape.size()); ++i) {
       double loss[2];
       for (int side : {0, 1}) {
         auto moved = p;  // the loss is linear in a and in b: differences have no error but rounding
         (of_a ? moved.a : moved.b).memory[i] += side == 0 ? -1 : 1;
-        auto const c = run(moved, ss::exec::host{});
+        auto const product = run(moved, ss::exec::host{});
         loss[side] = 0;
-        for (std::size_t n = 0; n < 60; ++n) loss[side] += c.memory[n] * dc.memory[n];
+        for (std::size_t n = 0; n < 60; ++n) loss[side] += product.memory[n] * dc_values.memory[n];
       }
       CHECK(std::fabs((loss[1] - loss[0]) / 2 - gradient.memory[i]) < 1e-13);
     }
   };
-  check_gradient(true, da);
-  check_gradient(false, db);
+  check_gradient(true, da_values);
+  check_gradient(false, db_values);
 }
 TEST_CASE("the caller's BLAS, and products that it declines") {
   for (int rejection_period : {0, 1, 3})

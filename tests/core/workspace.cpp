@@ -155,6 +155,18 @@ TEST_CASE("csp") {
   check_op(ss::csp{ss::group_count{3}});
 }
 
+TEST_CASE("sinkhorn") {
+  for (index_t half_steps : {1, 20, 131072}) {
+    ss::sinkhorn const op{0.5, ss::half_steps{half_steps}};
+    check_sizes<double>(
+        "sinkhorn", op,
+        [&](any_exec const& exec, auto x, auto y) {
+          return op.forward(ss::exec::dry_run{exec}, x, y);
+        },
+        [=](extents3 e, bool) { return int128{8} * e.length * half_steps; });
+  }
+}
+
 TEST_CASE("sinkhorn_csp") {
   for (index_t iterations : {1, 10, 65536})
     for (index_t rows : {index_t{2}, max_index}) {
@@ -360,6 +372,9 @@ TEST_CASE("parameters that calls reject have no workspace size, by exception or 
         "sinkhorn_csp.workspace_bytes: iterations is 0, must be in 1..65536");
   CHECK(error_of(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{-1, 3}}, e) ==
         "sinkhorn_csp.workspace_bytes: tau is -1, must be positive and finite");
+  CHECK(error_of(ss::sinkhorn_csp{ss::group_size{2}, ss::sinkhorn{1, {3, ss::side::rows}}}, e) ==
+        "sinkhorn_csp.workspace_bytes: sinkhorn has 3 half-steps that end with rows, must have an "
+        "even number that ends with columns");
   ss::sparse_mix<> const chord;
   CHECK(error_of(ss::sparse_mix<>{ss::checkpoints{max_index}}, e, ss::stack_extents{3, 2, 9, 4}) ==
         "sparse_mix.workspace_bytes: checkpoints.every is 9223372036854775807, must be in "

@@ -179,6 +179,26 @@ TEST_CASE("multi_permutation") {
   check(ss::uniform_weights);
 }
 
+TEST_CASE("sinkhorn: the operator's own result") {
+  extents3 const e{2, 5, 6};
+  tensor<float> const logits = integer_tensor<float>(e, 8, 3);
+  tensor<double> x(e), y(e);
+  for (std::size_t k = 0; k < x.elements().size(); ++k)
+    x.elements()[k] = static_cast<double>(logits.elements()[k]);
+  std::vector<index_t> const rows = {5, 3}, columns = {5, 4};
+  ss::row_and_column_lengths const lengths(ss::lengths(rows), ss::lengths(columns));
+  ss::sinkhorn const op{3, {3, ss::side::rows}};
+  ss::scratch memory;
+  op.forward(ss::exec::host{}, x.view(), y.view(), memory, lengths);
+  for (index_t b = 0; b < e.batch; ++b) {
+    ss::dense_matrix const matrix = equivalent_matrix(op, logits.view(), b, lengths);
+    for (index_t i = 0; i < 5; ++i)
+      for (index_t j = 0; j < 6; ++j) CHECK(matrix(i, j) == y(b, i, j));
+  }
+  CHECK(error_message([&] { (void)equivalent_matrix(op, logits.view(), 2); }) ==
+        "equivalent_matrix: batch is 2, must be in 0..1");
+}
+
 TEST_CASE("sinkhorn_csp: doubly stochastic after convergence") {
   for (index_t group : {1, 4, 13}) {
     ss::sinkhorn_csp const op{ss::group_size{group}, ss::sinkhorn{1000, 60}, ss::shift::linear{},

@@ -247,6 +247,29 @@ inline std::vector<call> calls() {
     add_csp(ss::csp{ss::group_size{rows}, ss::shift::linear{}, ss::reference{1}});
   }
   {
+    ss::sinkhorn const op{0.5, 3};
+    auto const lengths = [](arguments const& a) { return ss::row_and_column_lengths(a.lengths); };
+    list.push_back({"sinkhorn.forward",
+                    {"y", "logits"},
+                    1,
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(1, shape), a.view(0, shape), a.scratch, lengths(a));
+                    }});
+    list.push_back({"sinkhorn.backward",
+                    {"dlogits", "dy", "logits"},
+                    1,
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(1, shape), a.view(2, shape), a.view(0, shape),
+                                  a.scratch, {ss::grad_mode::overwrite, lengths(a)});
+                    }});
+  }
+  {
     ss::sinkhorn_csp const op{ss::group_size{3}, ss::sinkhorn{0.5, 2}};
     add_forward("sinkhorn_csp", op);
     list.push_back({"sinkhorn_csp.backward",

@@ -66,6 +66,16 @@ def sinkhorn_csp(x: Any, tau: float, rows: int, iterations: int) -> Any:
     return jnp.concatenate(parts, axis=1)
 
 
+def sinkhorn(logits: Any, tau: float, half_steps: int, rows_last: bool = False) -> Any:
+    log_t = logits / tau
+    for remaining in reversed(range(half_steps)):
+        if (remaining % 2 == 0) == rows_last:
+            log_t = log_t - jax.nn.logsumexp(log_t, axis=2, keepdims=True)
+        else:
+            log_t = log_t - jax.nn.logsumexp(log_t, axis=1, keepdims=True) + jnp.log(logits.shape[1] / logits.shape[2])
+    return jnp.exp(log_t)
+
+
 def sparse_mix(x: Any, w: Any, residual: str = "per_factor") -> Any:
     v = x
     for factor in w:

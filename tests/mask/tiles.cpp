@@ -103,6 +103,12 @@ TEST_CASE("visibility of a key to 64 queries, as bits") {
   for (index_t left_keys : {index_t{0}, index_t{3}, index_t{90}, max_parameter})
     for (index_t right_keys : {index_t{0}, index_t{1}, index_t{64}, max_parameter})
       CHECK(bits_mismatch(mask::window{left_keys, right_keys}) == "");
+  for (index_t size : {index_t{1}, index_t{3}, index_t{40}, index_t{64}, index_t{130}, index_t{299},
+                       max_parameter}) {
+    CHECK(bits_mismatch(mask::chunk_back{size}) == "");
+    CHECK(bits_mismatch(mask::chunk_back{size, true, 300}) == "");
+    CHECK(bits_mismatch(mask::both{mask::chunk_back{size, true, 300}, mask::causal{}}) == "");
+  }
   for (index_t stride : {1, 2, 7, 20, 32, 63, 64, 65, 500})
     for (index_t near_by : {index_t{0}, index_t{1}, index_t{32}, index_t{100}, max_parameter,
                             std::numeric_limits<index_t>::max()}) {

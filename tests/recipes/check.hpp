@@ -180,14 +180,17 @@ void check_close(owned<T> const& actual, owned<double> const& expected, double t
   }
   CHECK(difference <= tolerance * largest);
 }
-// Compares the tensors of a result in T with those of the same result in double. To first order,
-// the error is that of `roundings` roundings to T, and of sums of `terms` terms in float.
-// `magnitude` is the size of terms that may cancel.
+// First-order error of `roundings` roundings to T, and of sums of `terms` terms in float.
+template <class T>
+double rounding_error(double roundings, index_t terms) {
+  return roundings * (sizeof(T) == 2 ? 0x1p-8 : 0x1p-24) + static_cast<double>(terms) * 0x1p-24;
+}
+// Compares the tensors of a result in T with those of the same result in double. `magnitude` is the
+// size of terms that may cancel.
 template <class T, template <class> class Result>
 void check_rounded(Result<T> const& actual, Result<double> const& expected, double roundings,
                    index_t terms, double magnitude = 0) {
-  double const tolerance =
-      roundings * (sizeof(T) == 2 ? 0x1p-8 : 0x1p-24) + static_cast<double>(terms) * 0x1p-24;
+  double const tolerance = rounding_error<T>(roundings, terms);
   support::with_fields(actual, [&](auto const&... actual_field) {
     support::with_fields(expected, [&](auto const&... expected_field) {
       (check_close(actual_field, expected_field, tolerance, magnitude), ...);

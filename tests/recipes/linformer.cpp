@@ -53,9 +53,11 @@ result<T> run(problem const& p) {
   recipes::linformer_grads<T> grads{r.dq.view(), r.dk.view(), r.dv.view(), r.de.view(),
                                     r.df.view()};
   if (p.is_shared) params.f = {}, grads.df = {};
+  // [snippet]
   recipes::linformer<T, ss::exec::host> layer(ss::exec::host{2});
   layer.forward(params, r.y.view(), lengths_of(p.lengths));
   layer.backward(dy.view(), params, r.y.view(), grads);
+  // [/snippet]
   return r;
 }
 

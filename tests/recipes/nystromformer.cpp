@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 using namespace recipe_checks;
@@ -26,7 +27,7 @@ namespace {
 struct problem {
   owned<double> q, k, v, filters, dy;
   index_t landmarks;
-  int steps = 6;
+  std::size_t steps = 6;
   std::vector<index_t> lengths{};
 };
 problem make_problem(extents4 x, index_t landmarks, index_t taps) {
@@ -54,7 +55,7 @@ result<T> run(problem const& p) {
   return r;
 }
 
-matrix pseudo_inverse_of(matrix const& a, int steps) {
+matrix pseudo_inverse_of(matrix const& a, std::size_t steps) {
   double largest = 0;
   for (index_t j = 0; j < a.columns; ++j) {
     double sum = 0;
@@ -67,7 +68,7 @@ matrix pseudo_inverse_of(matrix const& a, int steps) {
     return m;
   };
   matrix z = 1 / largest * transposed(a);
-  for (int t = 0; t < steps; ++t) {
+  for (std::size_t t = 0; t < steps; ++t) {
     matrix const x = a * z;
     z = .25 * (z * minus_from(13, x * minus_from(15, x * minus_from(7, x))));
   }

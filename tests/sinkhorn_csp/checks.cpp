@@ -78,21 +78,21 @@ TEST_CASE("parameters") {
   }
   SUBCASE("tau") {
     for (double tau : {0.0, -1.0}) {
-      call.relaxation.tau = tau;
+      call.relaxation = ss::sinkhorn(tau, 3);
       CHECK(call.common_error() ==
             std::string("tau is ") + (tau == 0 ? "0" : "-1") + ", must be positive and finite");
     }
 #if !defined(__FAST_MATH__)
-    call.relaxation.tau = std::numeric_limits<double>::infinity();
+    call.relaxation = ss::sinkhorn(std::numeric_limits<double>::infinity(), 3);
     CHECK(call.common_error() == "tau is inf, must be positive and finite");
-    call.relaxation.tau = std::numeric_limits<double>::quiet_NaN();
+    call.relaxation = ss::sinkhorn(std::numeric_limits<double>::quiet_NaN(), 3);
     CHECK(says(call.common_error(), "must be positive and finite"));
 #endif
   }
   SUBCASE("iterations") {
-    call.relaxation.iterations = 0;
+    call.relaxation = ss::sinkhorn(1, 0);
     CHECK(call.common_error() == "iterations is 0, must be in 1..65536");
-    call.relaxation.iterations = 65537;
+    call.relaxation = ss::sinkhorn(1, 65537);
     CHECK(call.common_error() == "iterations is 65537, must be in 1..65536");
   }
   SUBCASE("shift") {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """For every operator of examples/torch: a call, its tensors, and a reference implementation in torch."""
+import math
 import unittest
 
 try:
@@ -67,6 +68,16 @@ def sinkhorn_csp(x, group, tau, iterations):
         y = torch.einsum("bnmc,bmc->bnc", t.exp(), part)
         return torch.cat((part[..., :1], y[..., 1:]), dim=2)
     return torch.cat([mixed(part) for part in shift_rows(x, 0).split(group, dim=1)], dim=1)
+
+
+def sinkhorn(logits, tau, half_steps, rows_last):
+    t = logits / tau
+    for remaining in reversed(range(half_steps)):
+        if (remaining % 2 == 0) == rows_last:
+            t = t - torch.logsumexp(t, dim=2, keepdim=True)
+        else:
+            t = t - torch.logsumexp(t, dim=1, keepdim=True) + math.log(t.size(1) / t.size(2))
+    return t.exp()
 
 
 def sparse_mix(x, w, offsets):
@@ -154,6 +165,9 @@ CASES = [
     Case("csp one group", lambda x: F.csp(x, "group_count{1}"), lambda x: csp_reference(x, LENGTH), sequence),
     Case("sinkhorn_csp", lambda x: F.sinkhorn_csp(x, 0.5, 4, "group_size{5}"), lambda x: sinkhorn_csp(x, 5, 0.5, 4),
          sequence, floats=True),
+    Case("sinkhorn", lambda x: F.sinkhorn(x, 0.7, 4), lambda x: sinkhorn(x, 0.7, 4, False), sequence),
+    Case("sinkhorn rows last", lambda x: F.sinkhorn(x, half_steps=3, rows_last=True),
+         lambda x: sinkhorn(x, 1.0, 3, True), sequence),
     Case("sparse_mix chord", F.sparse_mix, lambda x, w: sparse_mix(x, w, lambda m: (0, 1, 2, 4, 8)), sequence, random_w(4, 5)),
     Case("sparse_mix cdil", lambda x, w: F.sparse_mix(x, w, "cdil{1}", checkpoint_every=2),
          lambda x, w: sparse_mix(x, w, lambda m: (0, 2 ** m, -2 ** m)), sequence, random_w(4, 3)),

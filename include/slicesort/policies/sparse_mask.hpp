@@ -226,6 +226,12 @@ struct chunk_back {
         if (!allows_chunks(q, k)) return false;
     return true;
   }
+  SLICESORT_ABI_TAG constexpr std::uint64_t query_bits(index_t first_query, index_t key) const {
+    index_t const chunk = detail::block_of(key, size), distance = chunk * size - first_query;
+    std::uint64_t const bits =
+        detail::bits_from(distance) & ~detail::bits_from(distance + 2 * size);
+    return circular && chunk == last() ? bits | ~detail::bits_from(size - first_query) : bits;
+  }
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     if (!detail::is_mask_parameter(size, 1)) return "chunk_back: size must be in 1..2^40";
     if (circular && keys != call.keys)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls without an execution policy, one per case.
-// cases: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn_csp sparse_mix
+// cases: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn sinkhorn_csp sparse_mix
 // cases: softmax_attention backward backward_without_state backward_of_weights
-// cases: linear_attention merge_attention permute short_convolution braces_first workspace_bytes
-// cases: workspace_bytes_of_attention
+// cases: linear_attention merge_attention permute short_convolution matmul braces_first
+// cases: workspace_bytes workspace_bytes_of_attention
 // expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
 // exec::cuda.
 #include <slicesort/slicesort.hpp>
@@ -40,8 +40,10 @@ void call() {
   ss::multi_permutation<>{3}.forward(POLICY x, weights, y, {perm}, scratch);
 #elif defined(CASE_shuffle)
   ss::shuffle<>{7}.forward(POLICY x, y, scratch);
+#elif defined(CASE_sinkhorn)
+  ss::sinkhorn{1}.forward(POLICY x, y, scratch);
 #elif defined(CASE_sinkhorn_csp)
-  ss::sinkhorn_csp<>{ss::group_size{2}, {}}.forward(POLICY x, y, scratch);
+  ss::sinkhorn_csp<>{ss::group_size{2}, {1, 2}}.forward(POLICY x, y, scratch);
 #elif defined(CASE_sparse_mix)
   ss::sparse_mix<>{}.forward(POLICY x, factors, y, ss::no_saved, scratch);
 #elif defined(CASE_softmax_attention)
@@ -60,6 +62,8 @@ void call() {
   ss::permute{}.forward(POLICY x, perm, y, scratch);
 #elif defined(CASE_short_convolution)
   ss::short_convolution::causal(4).forward(POLICY x, x, y, scratch);
+#elif defined(CASE_matmul)
+  ss::matmul<>{}.forward(POLICY w, w, means, scratch);
 #elif defined(CASE_braces_first)
   attention.forward(POLICY{w, w, w, {}}, means, ss::no_saved);
 #elif defined(CASE_workspace_bytes)

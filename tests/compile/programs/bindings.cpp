@@ -8,6 +8,7 @@
 #include "../../../examples/bindings/multi_permutation.hpp"
 #include "../../../examples/bindings/short_convolution.hpp"
 #include "../../../examples/bindings/shuffle.hpp"
+#include "../../../examples/bindings/sinkhorn.hpp"
 #include "../../../examples/bindings/slicing_sort.hpp"
 #include "../../../examples/bindings/softmax_attention.hpp"
 #include "../../../examples/bindings/sparse_mix.hpp"
@@ -177,6 +178,14 @@ void check_csp() {
   compare_csp("power_ceil{1, 3}", "reference", ss::shift::power_ceil{1, 3}, ss::reference{});
   compare_csp("table{0, -1, 5, 40, 2, 7}", "reference", ss::shift::table{{table, 6}},
               ss::reference{});
+  compare(
+      "sinkhorn",
+      [](auto& call, array x, array y) {
+        bindings::sinkhorn(call, {0.5, 3, true}, x, y, std::nullopt, std::nullopt);
+      },
+      [](auto exec, auto x, auto y, auto scratch) {
+        ss::sinkhorn(0.5, {3, ss::side::rows}).forward(exec, x, y, scratch);
+      });
   compare(
       "sinkhorn_csp",
       [](auto& call, array x, array y) {

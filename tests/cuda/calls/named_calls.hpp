@@ -186,6 +186,17 @@ class call_list {
   }
 
   void add_sinkhorn() {
+    ss::sinkhorn const plain{0.5, 3};
+    add("sinkhorn.forward", bytes_of(plain),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          plain.forward(exec, ops.view(ops.x), ops.view(ops.y), scratch,
+                        {ss::row_and_column_lengths(ops.valid_lengths())});
+        });
+    add("sinkhorn.backward", bytes_of(plain),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          plain.backward(exec, ops.view(ops.dy), ops.view(ops.x), ops.view(ops.dx), scratch,
+                         {overwriting, ss::row_and_column_lengths(ops.valid_lengths())});
+        });
     ss::sinkhorn_csp<> const op{ss::group_size{12}, {0.5, 3}};
     add("sinkhorn_csp.forward", bytes_of(op),
         [=](auto exec, call_operands const& ops, ss::workspace scratch) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of slicesort for JAX."""
 from ._library import get_num_threads, set_num_threads
-from .csp import csp, sinkhorn_csp
+from .csp import csp, sinkhorn, sinkhorn_csp
 from .exchange import max_exchange, shuffle
 from .linear import linear_attention
 from .softmax import (merge_attention, softmax_attention, softmax_attention_backward,
@@ -10,5 +10,5 @@ from .sorting import multi_permutation, permute, slicing_sort, slicing_sort_with
 from .sparse import short_convolution, sparse_mix
 
 __all__ = ["csp", "get_num_threads", "linear_attention", "max_exchange", "merge_attention", "multi_permutation",
-           "permute", "set_num_threads", "short_convolution", "shuffle", "sinkhorn_csp", "slicing_sort", "slicing_sort_with_permutation",
+           "permute", "set_num_threads", "short_convolution", "shuffle", "sinkhorn", "sinkhorn_csp", "slicing_sort", "slicing_sort_with_permutation",
            "softmax_attention", "softmax_attention_backward", "softmax_attention_with_state", "sort", "sparse_mix"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jax
 
-_DIFFERENTIABLE = ["permute", "multi_permutation", "max_exchange", "shuffle", "csp", "sinkhorn_csp", "sparse_mix", "short_convolution",
+_DIFFERENTIABLE = ["permute", "multi_permutation", "max_exchange", "shuffle", "csp", "sinkhorn_csp", "sinkhorn", "sparse_mix", "short_convolution",
                    "softmax_attention", "linear_attention"]
 _NAMES = ["slicing_sort", "merge_attention", *_DIFFERENTIABLE, *(name + "_backward" for name in _DIFFERENTIABLE)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""csp and sinkhorn_csp."""
+"""csp, sinkhorn_csp and sinkhorn."""
 from typing import Any
 
 from ._arguments import as_array, as_lengths
@@ -57,3 +57,28 @@ def sinkhorn_csp(x: Any, tau: float, iterations: int = 10, groups: str = "group_
     return _sinkhorn(
         as_attributes(tau=float(tau), iterations=iterations, groups=groups, shift=shift, reference=reference),
         as_array("x", x), as_lengths("lengths", lengths))
+
+
+def _matrix_forward(save: bool, policies: Any, logits: Any, lengths: Any, column_lengths: Any) -> Any:
+    (y,) = call("sinkhorn", [In(logits), In(lengths), In(column_lengths)], [Out(logits.shape, logits.dtype)], policies)
+    return y, (logits, lengths, column_lengths)
+
+
+def _matrix_backward(policies: Any, saved: Any, needed: Any, dy: Any) -> Any:
+    logits, lengths, column_lengths = saved
+    (dlogits,) = call("sinkhorn_backward", [In(dy), In(logits), In(lengths), In(column_lengths)],
+                      [Out(logits.shape, logits.dtype)], policies)
+    return dlogits, None, None
+
+
+_matrix = operator(_matrix_forward, _matrix_backward)
+
+
+def sinkhorn(logits: Any, tau: float = 1.0, half_steps: int = 20, rows_last: bool = False, lengths: Any = None,
+             column_lengths: Any = None) -> Any:
+    """`exp(logits / tau)` after alternate normalizations of its rows (to 1) and columns (to rows / columns), `half_steps`
+    in all, columns last unless `rows_last`; doubly stochastic after many. `half_steps=1, rows_last=True` is softmax.
+    logits, y: `[batch, rows, columns]`. `lengths` and `column_lengths` are the valid rows and columns of each matrix."""
+    return _matrix(as_attributes(tau=float(tau), half_steps=half_steps, rows_last=int(rows_last)),
+                   as_array("logits", logits), as_lengths("lengths", lengths),
+                   as_lengths("column_lengths", column_lengths))

@@ -13,6 +13,13 @@
 #  define SLICESORT_HD_INLINE inline
 #endif
 
+// Before a host-device template whose arguments may have functions for the host alone.
+#if defined(__NVCC__)
+#  define SLICESORT_HD_UNCHECKED _Pragma("nv_exec_check_disable")
+#else
+#  define SLICESORT_HD_UNCHECKED
+#endif
+
 #define SLICESORT_HD_ABI_TAG SLICESORT_HD SLICESORT_ABI_TAG
 
 // nvcc parses the tag of a member template twice and warns about a duplicate.

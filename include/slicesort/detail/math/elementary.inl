@@ -48,7 +48,8 @@ struct elementary {
     return product(ops, near_two, ops.value_of(ops.bits_of(biased) << format::fraction_bits));
   }
 
-  // Returns log(x) for finite x >= 1, with an error of up to 2 ulp of max(log(x), 1). NaN propagates.
+  // Returns log(x) for finite x >= 1, with an error of up to 2 ulp of max(log(x), 1). NaN
+  // propagates.
   static SLICESORT_MATH_INLINE Value logarithm(Ops const& ops, Value const& x) {
     constexpr integer one_bits = integer{format::bias} << format::fraction_bits,
                       exponent_unit = integer{1} << format::fraction_bits;

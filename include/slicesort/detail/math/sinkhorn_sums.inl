@@ -103,8 +103,8 @@ struct sinkhorn_sums {
   static SLICESORT_SUMS_INLINE index_t end_of_partial(index_t first, index_t size) {
     return size - first < terms_per_partial ? size : first + terms_per_partial;
   }
-  static SLICESORT_SUMS_INLINE void fill(Value value, values& to) {
-    for (int l = 0; l < Lanes; ++l) to[l] = value;
+  static SLICESORT_SUMS_INLINE void fill(Value value, values& lanes) {
+    for (int l = 0; l < Lanes; ++l) lanes[l] = value;
   }
   template <class Worker>
   static SLICESORT_SUMS_INLINE void add(Worker& worker, values const& partial, values& sum) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of half-steps, forward and backward, for every backend.
 //
-// Let E_t be the matrix exp(logits / tau + u + w) after half-step t: its rows or its columns sum to
-// 1. The gradient of a potential of the last half-step, or of the one before it, starts with a row
-// or column sum of T * dy. Half-step t, which has the gradients g of its potentials, subtracts the
-// sums of E_t * g from the gradients of the potentials that it read, those of half-step t - 1. So
-// tau * dlogits = T * dy - sum over t of E_t * g_t.
+// Let E_t be the matrix exp(logits / tau + u + w) after half-step t, divided by rows / columns if t
+// normalizes columns: its rows or its columns sum to 1. The gradients g of the potentials of the
+// last two half-steps start with the row or column sums of T * dy. From the last half-step on,
+// half-step t subtracts the sums of E_t * g_t from the gradients of the potentials that it read,
+// those of half-step t - 1. Then tau * dlogits = T * dy - sum over t of E_t * g_t.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -14,34 +14,30 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Vectors of half-steps, each of `pitch` values: the potentials of a half-step, and their gradients.
-// Half-step -1 stands for the initial potentials. Forward keeps the potentials of two half-steps
-// only, and has no gradients.
+// Vectors of half-steps, each of `pitch` values: the potentials of a half-step, and their
+// gradients. Half-step -1 stands for the initial potentials. Forward keeps the potentials of two
+// half-steps only, and has no gradients.
 template <class A>
 struct step_vectors {
   A *potentials, *grads;
   index_t pitch;
   bool keeps_all;
 
-  // Number of vectors in the memory of the potentials.
-  static constexpr index_t potential_count(index_t steps, bool keeps_all) {
-    return keeps_all ? steps + 1 : 2;
-  }
   SLICESORT_HD A* potentials_of(index_t step) const {
     return potentials + (keeps_all ? step + 1 : (step + 1) % 2) * pitch;
   }
   SLICESORT_HD A* grads_of(index_t step) const { return grads + step * pitch; }
 };
 
-// Tile of small matrices, one per lane: the element (i, j) of lane l is at (i * columns + j) * lanes
-// + l. The vectors of half-steps are [row or column][lane].
+// Tile of small matrices, one per lane. Element (i, j) of lane l is at
+// (i * columns + j) * lanes + l. The vectors of half-steps are [row or column][lane].
 template <class A>
 struct matrix_tile {
-  A* x;             // logits, replaced by the result
-  A* scaled;        // exponentials of logits, or the result in the linear domain
-  A const* dy;      // backward
-  A const* ratios;  // per lane
-  A* is_linear;     // per lane: all ones if it is computed in the linear domain, else 0
+  A* x;                          // logits, replaced by the result
+  A* scaled;                     // exponentials of logits, or the result in the linear domain
+  A const* dy;                   // backward
+  A const *ratios, *log_ratios;  // per lane (matrix_size)
+  A* is_linear;  // per lane: all ones if it is computed in the linear domain, else 0
   index_t rows, columns, lanes;
   step_vectors<A> vectors;
   sinkhorn_steps steps;
@@ -53,10 +49,12 @@ struct matrix_tile {
 //   sum_output_grads(step, rows)   computes the sums of T * dy as gradients of its potentials
 //   subtract_sums(step, rows)      subtracts the sums of E_(step + 1) * g from these gradients,
 //                                  which start at 0 unless sum_output_grads has computed them
+SLICESORT_HD_UNCHECKED
 template <class Matrices>
 SLICESORT_HD_INLINE void compute_potentials(Matrices& matrices, sinkhorn_steps steps) {
   for (index_t t = 0; t < steps.count; ++t) matrices.normalize(t, steps.normalizes_rows(t));
 }
+SLICESORT_HD_UNCHECKED
 template <class Matrices>
 SLICESORT_HD_INLINE void compute_potential_grads(Matrices& matrices, sinkhorn_steps steps) {
   index_t const last = steps.count - 1;

@@ -29,11 +29,11 @@ struct sinkhorn_loops {
     static constexpr bool has_factors = false;
     Axis const& terms;
     index_t size;
-    values const& own;  // potentials of the lanes
+    values const& lane_potentials;
     Weights weights;
 
     SLICESORT_SUMS_INLINE Value element(Ops const& ops, index_t k, int l) const {
-      return terms.domain.element(ops, terms.x(k, l), terms.potentials(k, l), own[l]);
+      return terms.domain.element(ops, terms.x(k, l), terms.potentials(k, l), lane_potentials[l]);
     }
     SLICESORT_SUMS_INLINE Value value(Ops const&, index_t k, int l) const { return weights(k, l); }
   };
@@ -56,6 +56,10 @@ struct sinkhorn_loops {
     Value scale;  // 1 / tau
 
     static SLICESORT_SUMS_INLINE A initial_potential() { return A(0); }
+    static SLICESORT_SUMS_INLINE Value shifted(Ops const& ops, Value const& potential,
+                                               Value const& offset) {
+      return functions::sum(ops, potential, offset);
+    }
     template <class Axis>
     static SLICESORT_SUMS_INLINE void normalize(Ops const& ops, Axis const& axis,
                                                 values& potential) {
@@ -75,6 +79,10 @@ struct sinkhorn_loops {
     Value scale;  // 1 / tau
 
     static SLICESORT_SUMS_INLINE A initial_potential() { return A(1); }
+    // The offsets of square matrices are 0.
+    static SLICESORT_SUMS_INLINE Value shifted(Ops const&, Value const& potential, Value const&) {
+      return potential;
+    }
     template <class Axis>
     static SLICESORT_SUMS_INLINE void normalize(Ops const& ops, Axis const& axis,
                                                 values& potential) {
@@ -88,36 +96,42 @@ struct sinkhorn_loops {
     }
   };
 
-  template <class Axis>
-  static SLICESORT_SUMS_INLINE void normalize(Ops const& ops, Axis const& axis, A* potentials) {
+  // Computes potentials. offset(l) is log(rows / columns) for columns, and 0 for rows.
+  template <class Axis, class Offset>
+  static SLICESORT_SUMS_INLINE void normalize(Ops const& ops, Axis const& axis,
+                                              Offset const& offset, A* potentials) {
     values potential;
     axis.domain.normalize(ops, axis, potential);
-    store(ops, potential, potentials);
+    for (int l = 0; l < Lanes; ++l)
+      ops.store(axis.domain.shifted(ops, potential[l], offset(l)), potentials + l * Ops::count);
   }
-  // Stores the sums of T * weights, or subtracts them from `result`.
-  template <class Axis, class Weights>
+  // Stores the sums of E * weights, where E is the matrix of a half-step. offset(l) is that of
+  // `exponent_offset`.
+  template <class Axis, class Offset, class Weights>
   static SLICESORT_SUMS_INLINE void sum_weighted(Ops const& ops, Axis const& axis,
-                                                 A const* own_potentials, Weights const& weights,
-                                                 A* result) {
-    values own, sum, unused;
-    load(ops, own_potentials, own);
-    sums::sum_elements(ops, weighted_axis<Axis, Weights>{axis, axis.size, own, weights}, sum,
-                       unused);
-    store(ops, sum, result);
+                                                 A const* potentials, Offset const& offset,
+                                                 Weights const& weights, A* result) {
+    values const sum = weighted_sums(ops, axis, potentials, offset, weights);
+    for (int l = 0; l < Lanes; ++l) ops.store(sum[l], result + l * Ops::count);
   }
-  template <class Axis, class Weights>
+  // Subtracts these sums from `result`, or from 0.
+  template <class Axis, class Offset, class Weights>
   static SLICESORT_SUMS_INLINE void subtract_weighted(Ops const& ops, Axis const& axis,
-                                                      A const* own_potentials,
+                                                      A const* potentials, Offset const& offset,
                                                       Weights const& weights, bool has_result,
                                                       A* result) {
-    values own, sum, unused;
-    load(ops, own_potentials, own);
-    sums::sum_elements(ops, weighted_axis<Axis, Weights>{axis, axis.size, own, weights}, sum,
-                       unused);
-    for (int l = 0; l < Lanes; ++l)
-      sum[l] = math::difference(
-          ops, has_result ? ops.load(result + l * Ops::count) : ops.splat(A(0)), sum[l]);
-    store(ops, sum, result);
+    values const sum = weighted_sums(ops, axis, potentials, offset, weights);
+    for (int l = 0; l < Lanes; ++l) {
+      A* const address = result + l * Ops::count;
+      Value const minuend = has_result ? ops.load(address) : ops.splat(A(0));
+      ops.store(math::difference(ops, minuend, sum[l]), address);
+    }
+  }
+  // Returns what the exponents of the matrix of a half-step have beside the potentials, so that
+  // columns sum to 1, too: -log(rows / columns) if it normalizes columns, and 0 for rows.
+  static SLICESORT_SUMS_INLINE Value exponent_offset(Ops const& ops, bool rows,
+                                                     Value const& log_ratio) {
+    return rows ? ops.splat(A(0)) : functions::negated(ops, log_ratio);
   }
   // Returns dlogits of an element: dy propagated through T, minus the gradients of the potentials
   // of every half-step propagated through its matrix. row_number(numbers) and
@@ -125,17 +139,19 @@ struct sinkhorn_loops {
   template <class Domain, class RowNumber, class ColumnNumber>
   static SLICESORT_SUMS_INLINE Value element_grad(Ops const& ops, Domain const& domain,
                                                   Value const& x, Value const& weighted_dy,
-                                                  sinkhorn_steps steps,
+                                                  Value const& log_ratio, sinkhorn_steps steps,
                                                   step_vectors<A> const& vectors,
                                                   RowNumber const& row_number,
                                                   ColumnNumber const& column_number) {
     Value sum = ops.splat(A(0));
     for (index_t t = steps.count - 1; t >= 0; --t) {
       bool const rows = steps.normalizes_rows(t);
-      A const *const own = vectors.potentials_of(t), *const other = vectors.potentials_of(t - 1),
+      A const *const current = vectors.potentials_of(t),
+                     *const previous = vectors.potentials_of(t - 1),
                      *const grads = vectors.grads_of(t);
-      Value const element =
-          domain.element(ops, x, row_number(rows ? own : other), column_number(rows ? other : own));
+      Value const column = domain.shifted(ops, column_number(rows ? previous : current),
+                                          exponent_offset(ops, rows, log_ratio));
+      Value const element = domain.element(ops, x, row_number(rows ? current : previous), column);
       if (t == steps.count - 1) sum = functions::product(ops, element, weighted_dy);
       Value const grad = rows ? row_number(grads) : column_number(grads);
       sum = ops.fused(element, functions::negated(ops, grad), sum);
@@ -144,10 +160,16 @@ struct sinkhorn_loops {
   }
 
  private:
-  static SLICESORT_SUMS_INLINE void load(Ops const& ops, A const* from, values& to) {
-    for (int l = 0; l < Lanes; ++l) to[l] = ops.load(from + l * Ops::count);
-  }
-  static SLICESORT_SUMS_INLINE void store(Ops const& ops, values const& from, A* to) {
-    for (int l = 0; l < Lanes; ++l) ops.store(from[l], to + l * Ops::count);
+  template <class Axis, class Offset, class Weights>
+  static SLICESORT_SUMS_INLINE values weighted_sums(Ops const& ops, Axis const& axis,
+                                                    A const* potentials, Offset const& offset,
+                                                    Weights const& weights) {
+    values lane_potentials, sum, unused;
+    for (int l = 0; l < Lanes; ++l)
+      lane_potentials[l] =
+          axis.domain.shifted(ops, ops.load(potentials + l * Ops::count), offset(l));
+    sums::sum_elements(ops, weighted_axis<Axis, Weights>{axis, axis.size, lane_potentials, weights},
+                       sum, unused);
+    return sum;
   }
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -10,10 +11,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// T[i][j] = ratio * exp(logits[i][j] / tau + u[i] + w[j]). Each half-step replaces u, so that the
-// rows of T / ratio sum to 1, or w, so that its columns do. `ratio` is 1 if the last half-step
-// normalizes rows, and rows / columns if it normalizes columns. It does not change u or w up to a
-// constant, so only the last half-step needs it.
+// T[i][j] = exp(logits[i][j] / tau + u[i] + w[j]). Each half-step replaces u, so that the rows of T
+// sum to 1, or w, so that its columns sum to rows / columns.
 struct sinkhorn_steps {
   static constexpr index_t max_count = 2 * 65536;
 
@@ -53,12 +52,21 @@ constexpr A inverse_tau(double tau) {
 struct matrix_size {
   index_t rows, columns;
 
-  // Sum of each column of T if the last half-step normalizes columns.
+  // T divided by E (half_steps.hpp), which is the sum of a column if columns are normalized last.
   template <class A>
   SLICESORT_HD A ratio(bool rows_last) const {
-    return rows_last || columns == 0
-               ? A(1)
-               : static_cast<A>(static_cast<double>(rows) / static_cast<double>(columns));
+    return rows_last ? A(1) : static_cast<A>(quotient());
+  }
+  // Arithmetic: that of math/exponential.hpp.
+  template <class A, class Arithmetic>
+  SLICESORT_HD A log_ratio(Arithmetic& ops) const {
+    return rows == columns ? A(0) : static_cast<A>(log_normal_value(ops, quotient()));
+  }
+
+ private:
+  // 1 if there are no elements.
+  SLICESORT_HD double quotient() const {
+    return rows == 0 || columns == 0 ? 1 : static_cast<double>(rows) / static_cast<double>(columns);
   }
 };
 

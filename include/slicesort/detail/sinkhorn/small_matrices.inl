@@ -2,14 +2,14 @@
 // Small matrices, one per lane, for scalars (loops.hpp) and for the vectors of each instruction set
 // (host/tile_kernels.inl).
 //
-// The linear domain needs no exponential per half-step, and is safe if the logits of every row
-// differ by at most `max_spread`. Proof: let the first half-step normalize rows, and let x be
-// relative to the maximum of its row, so exp(-D) <= x <= 1 with D = max_spread. Let u and w be the
-// logarithms of the factors of rows and columns. Two elements of u (or w) differ by at most D. An
-// element of T is at most 1, so u[i] + w[j] <= D. A half-step changes u[i] by -log(row sum), and the
-// row sums have the mean 1, so the mean of u never decreases; nor does that of w. Both are at least
-// -log(size) after their first half-step. So all of u and w are between -D - log(size) and 2 D +
-// log(size), and no float overflows or is subnormal for D = 32 and sizes up to 256.
+// The linear domain needs no exponential per half-step. It is safe for square matrices if the
+// logits of every row differ by at most `max_spread`, D. Proof: let the first half-step normalize
+// rows, and let x be relative to the maximum of its row, so exp(-D) <= x <= 1. Let u and w be the
+// logarithms of the factors of rows and columns. Two elements of u (or of w) differ by at most D.
+// An element of T is at most 1, so u[i] + w[j] <= D. A half-step changes u[i] by -log(row sum), and
+// the row sums have the mean 1, so the mean of u never decreases; nor does that of w. After their
+// first half-steps, both are at least -log(size). So all of u and w are between -D - log(size) and
+// 2 D + log(size). For D = 32 and sizes up to 16, no float overflows or is subnormal.
 
 template <class Ops, int Lanes>
 struct small_matrices_loops {
@@ -19,6 +19,7 @@ struct small_matrices_loops {
   using Bits = typename Ops::bits;
   using functions = typename loops::functions;
   using tile = detail::matrix_tile<A>;
+  static constexpr A max_spread = 32;
 
   // Implements half_steps.hpp.
   template <class Domain>
@@ -30,8 +31,10 @@ struct small_matrices_loops {
 
     SLICESORT_TILE_FUNCTION void normalize(index_t step, bool rows) const {
       for (index_t number = 0; number < numbers(rows); ++number)
-        loops::normalize(ops, axis(rows, number, step - 1),
-                         t.vectors.potentials_of(step) + number * t.lanes);
+        loops::normalize(
+            ops, axis(rows, number, step - 1),
+            [&](int l) { return rows ? ops.splat(A(0)) : load(t.log_ratios, l); },
+            t.vectors.potentials_of(step) + number * t.lanes);
     }
     SLICESORT_TILE_FUNCTION void sum_output_grads(index_t step, bool rows) const {
       bool const is_last = step == t.steps.count - 1;
@@ -40,7 +43,7 @@ struct small_matrices_loops {
         index_t const pitch = term_pitch(rows);
         loops::sum_weighted(
             ops, axis(rows, number, is_last ? step - 1 : step + 1),
-            t.vectors.potentials_of(step) + number * t.lanes,
+            t.vectors.potentials_of(step) + number * t.lanes, exponent_offset_of(t.steps.count - 1),
             [&](index_t k, int l) {
               return functions::product(ops, load(dy + k * pitch, l), load(t.ratios, l));
             },
@@ -51,21 +54,24 @@ struct small_matrices_loops {
       for (index_t number = 0; number < numbers(rows); ++number)
         loops::subtract_weighted(
             ops, axis(rows, number, step + 1), t.vectors.potentials_of(step) + number * t.lanes,
-            numbers_of_lanes(t.vectors.grads_of(step + 1)), step == t.steps.count - 2,
-            t.vectors.grads_of(step) + number * t.lanes);
+            exponent_offset_of(step + 1), numbers_of_lanes(t.vectors.grads_of(step + 1)),
+            step == t.steps.count - 2, t.vectors.grads_of(step) + number * t.lanes);
     }
 
     SLICESORT_TILE_FUNCTION void forward() const {
       fill_initial_potentials();
       detail::compute_potentials(*this, t.steps);
       index_t const last = t.steps.count - 1;
-      A const *const own = t.vectors.potentials_of(last), *const other =
-                                                              t.vectors.potentials_of(last - 1);
-      A const *const rows = t.steps.rows_last ? own : other, *const columns =
-                                                                 t.steps.rows_last ? other : own;
+      A const *const current = t.vectors.potentials_of(last), *const previous =
+                                                                  t.vectors.potentials_of(last - 1);
+      A const *const rows = t.steps.rows_last ? current : previous, *const columns =
+                                                                        t.steps.rows_last ? previous
+                                                                                          : current;
       for_each_value([&](index_t i, index_t j, index_t offset, int l) {
-        Value const element = domain.element(ops, ops.load(x + offset), load(rows + i * t.lanes, l),
-                                             load(columns + j * t.lanes, l));
+        Value const column =
+            domain.shifted(ops, load(columns + j * t.lanes, l), exponent_offset_of(last)(l));
+        Value const element =
+            domain.element(ops, ops.load(x + offset), load(rows + i * t.lanes, l), column);
         ops.store(functions::product(ops, element, load(t.ratios, l)), x + offset);
       });
     }
@@ -76,19 +82,23 @@ struct small_matrices_loops {
       for_each_value([&](index_t i, index_t j, index_t offset, int l) {
         Value const dy = functions::product(ops, ops.load(t.dy + offset), load(t.ratios, l));
         ops.store(loops::element_grad(
-                      ops, domain, ops.load(x + offset), dy, t.steps, t.vectors,
-                      [&](A const* numbers) { return load(numbers + i * t.lanes, l); },
+                      ops, domain, ops.load(x + offset), dy, load(t.log_ratios, l), t.steps,
+                      t.vectors, [&](A const* numbers) { return load(numbers + i * t.lanes, l); },
                       [&](A const* numbers) { return load(numbers + j * t.lanes, l); }),
                   x + offset);
       });
     }
 
    private:
-    SLICESORT_SUMS_INLINE Value load(A const* from, int l) const {
-      return ops.load(from + l * Ops::count);
+    SLICESORT_SUMS_INLINE Value load(A const* numbers, int l) const {
+      return ops.load(numbers + l * Ops::count);
     }
-    SLICESORT_SUMS_INLINE auto numbers_of_lanes(A const* from) const {
-      return [=](index_t k, int l) { return load(from + k * t.lanes, l); };
+    SLICESORT_SUMS_INLINE auto numbers_of_lanes(A const* vector) const {
+      return [=](index_t k, int l) { return load(vector + k * t.lanes, l); };
+    }
+    SLICESORT_SUMS_INLINE auto exponent_offset_of(index_t step) const {
+      bool const rows = t.steps.normalizes_rows(step);
+      return [=](int l) { return loops::exponent_offset(ops, rows, load(t.log_ratios, l)); };
     }
     SLICESORT_SUMS_INLINE index_t numbers(bool rows) const { return rows ? t.rows : t.columns; }
     SLICESORT_SUMS_INLINE index_t number_pitch(bool rows) const {
@@ -141,7 +151,7 @@ struct small_matrices_loops {
           negated_minimum = ops.max(negated_minimum, functions::negated(ops, logit));
         }
         Value const spread = functions::sum(ops, maximum, negated_minimum);
-        is_linear = is_linear & ops.positive(functions::sum(ops, ops.splat(A(32)),
+        is_linear = is_linear & ops.positive(functions::sum(ops, ops.splat(max_spread),
                                                             functions::negated(ops, spread)));
         for (index_t k = 0; k < terms; ++k) {
           index_t const offset = first + k * term_pitch;

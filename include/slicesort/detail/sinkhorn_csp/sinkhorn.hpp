@@ -108,8 +108,8 @@ SLICESORT_HD_INLINE void fill_lanes(A value, lane_array<A, Lanes>& to) {
   for (int l = 0; l < Lanes; ++l) to[l] = value;
 }
 
-// A row or column of T that a sum runs over, as an axis of sinkhorn_sums.inl. `pitch` is that of the
-// potentials. With SharedFactors, the lanes share `factors`.
+// A row or column of T that a sum runs over, as an axis of sinkhorn_sums.inl. `pitch` is that of
+// the potentials. With SharedFactors, the lanes share `factors`.
 template <class A, int Lanes, bool SharedFactors>
 struct group_axis {
   static constexpr bool has_factors = true;
@@ -120,6 +120,15 @@ struct group_axis {
   A const* potentials;
   lane_array<A, Lanes> const& own_factor;
 
+  SLICESORT_HD_INLINE group_axis(sinkhorn_group<A> const& group, A const* axis_factors,
+                                 index_t pitch_of_factors, A const* axis_potentials,
+                                 lane_array<A, Lanes> const& factor_of_lanes)
+      : factors(axis_factors),
+        factor_pitch(pitch_of_factors),
+        size(group.rows),
+        pitch(group.pitch),
+        potentials(axis_potentials),
+        own_factor(factor_of_lanes) {}
   SLICESORT_HD_INLINE A factor(index_t k, int l) const {
     return factors[k * factor_pitch + (SharedFactors ? 0 : l)];
   }
@@ -152,15 +161,16 @@ struct weighted_group_axis : group_axis<A, Lanes, SharedFactors> {
 
 // The columns and rows of a group as axes.
 template <class A, int Lanes>
-SLICESORT_HD_INLINE group_axis<A, Lanes, false> columns_of(sinkhorn_group<A> const& group,
-                                                           lane_array<A, Lanes> const& row_factor) {
-  return {group.column_factors,    group.pitch, group.rows, group.pitch,
-          group.column_potentials, row_factor};
+SLICESORT_HD_INLINE auto columns_of(sinkhorn_group<A> const& group,
+                                    lane_array<A, Lanes> const& row_factor) {
+  return group_axis<A, Lanes, false>(group, group.column_factors, group.pitch,
+                                     group.column_potentials, row_factor);
 }
 template <class A, int Lanes>
-SLICESORT_HD_INLINE group_axis<A, Lanes, true> rows_of(sinkhorn_group<A> const& group,
-                                                       lane_array<A, Lanes> const& column_factor) {
-  return {group.row_factors, 1, group.rows, group.pitch, group.row_potentials, column_factor};
+SLICESORT_HD_INLINE auto rows_of(sinkhorn_group<A> const& group,
+                                 lane_array<A, Lanes> const& column_factor) {
+  return group_axis<A, Lanes, true>(group, group.row_factors, 1, group.row_potentials,
+                                    column_factor);
 }
 
 // Computes sum_k T[k] values[k] and sum_k T[k] values[k] factors[k] for a row (or column) of T with

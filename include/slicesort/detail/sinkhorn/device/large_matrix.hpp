@@ -7,6 +7,7 @@
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/store.hpp>
 #include <slicesort/detail/math/elementary.hpp>
+#include <slicesort/detail/sinkhorn/device/log_ratio.hpp>
 #include <slicesort/detail/sinkhorn/half_steps.hpp>
 #include <slicesort/detail/sinkhorn/loops.hpp>
 #include <slicesort/detail/sinkhorn/params.hpp>
@@ -87,21 +88,27 @@ struct half_step_kernel {
     auto const potentials = [=](index_t k, int) { return numbers_of_terms[k]; };
     typename loops::template term_axis<typename loops::log_domain, line, decltype(potentials)> const
         axis{{args.inverse_tau}, rows ? size.columns : size.rows, logits, potentials};
-    A* const own = vectors.potentials_of(step) + number;
+    A* const potential = vectors.potentials_of(step) + number;
+    A const log_ratio = compute_log_ratio<A>(block, size);
+    // E of sum_output_grads is that of the last half-step, E of subtract_sums that of the next.
+    bool const e_has_rows = args.steps.normalizes_rows(
+        Task == half_step_task::subtract_sums ? step + 1 : args.steps.count - 1);
+    auto const exponent_offset = [=](int) { return e_has_rows ? A(0) : -log_ratio; };
     if constexpr (Task == half_step_task::normalize) {
-      loops::normalize(ops, axis, own);
+      loops::normalize(
+          ops, axis, [=](int) { return rows ? A(0) : log_ratio; }, potential);
     } else if constexpr (Task == half_step_task::sum_output_grads) {
       line const dy = line_of(args.dy, batch, number, rows);
       A const ratio = size.template ratio<A>(args.steps.rows_last);
       loops::sum_weighted(
-          ops, axis, own,
+          ops, axis, potential, exponent_offset,
           [&](index_t k, int l) { return elementary<ops_type>::product(ops, dy(k, l), ratio); },
           vectors.grads_of(step) + number);
     } else {
       A const* const grads = vectors.grads_of(step + 1);
       loops::subtract_weighted(
-          ops, axis, own, [=](index_t k, int) { return grads[k]; }, step == args.steps.count - 2,
-          vectors.grads_of(step) + number);
+          ops, axis, potential, exponent_offset, [=](index_t k, int) { return grads[k]; },
+          step == args.steps.count - 2, vectors.grads_of(step) + number);
     }
   }
 
@@ -153,20 +160,22 @@ struct elements_kernel {
     typename loops::log_domain const domain{args.inverse_tau};
     step_vectors<A> const vectors = args.vectors_of(sample);
     auto const x = static_cast<A>(args.logits(batch, i, j));
-    A const ratio = size.template ratio<A>(args.steps.rows_last);
+    A const ratio = size.template ratio<A>(args.steps.rows_last),
+            log_ratio = compute_log_ratio<A>(block, size);
     if constexpr (Backward) {
       A const dy = functions::product(ops, static_cast<A>(args.dy(batch, i, j)), ratio);
       store_or_accumulate_sum(
           mode, target,
           loops::element_grad(
-              ops, domain, x, dy, args.steps, vectors, [=](A const* v) { return v[i]; },
+              ops, domain, x, dy, log_ratio, args.steps, vectors, [=](A const* v) { return v[i]; },
               [=](A const* v) { return v[j]; }));
     } else {
       index_t const last = args.steps.count - 1;
-      A const *const own = vectors.potentials_of(last), *const other =
-                                                            vectors.potentials_of(last - 1);
-      A const u = args.steps.rows_last ? own[i] : other[i],
-              w = args.steps.rows_last ? other[j] : own[j];
+      A const *const current = vectors.potentials_of(last), *const previous =
+                                                                vectors.potentials_of(last - 1);
+      A const u = args.steps.rows_last ? current[i] : previous[i],
+              w = domain.shifted(ops, args.steps.rows_last ? previous[j] : current[j],
+                                 loops::exponent_offset(ops, args.steps.rows_last, log_ratio));
       store_or_accumulate_sum(mode, target,
                               functions::product(ops, domain.element(ops, x, u, w), ratio));
     }

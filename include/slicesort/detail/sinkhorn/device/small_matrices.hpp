@@ -7,6 +7,7 @@
 #include <slicesort/detail/device/store.hpp>
 #include <slicesort/detail/math/elementary.hpp>
 #include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/detail/sinkhorn/device/log_ratio.hpp>
 #include <slicesort/detail/sinkhorn/half_steps.hpp>
 #include <slicesort/detail/sinkhorn/loops.hpp>
 #include <slicesort/detail/sinkhorn/params.hpp>
@@ -69,14 +70,18 @@ struct small_matrices_kernel {
     if constexpr (Backward) load(block, dy, sample, A(0), tiles.dy);
     block.sync();
     int const lane = block.rank();
-    A ratio(1), is_linear(0);
-    if (sample + lane < e.batch)
-      ratio = size_of_sample(*this, sample + lane).template ratio<A>(steps.rows_last);
+    A ratio(1), log_ratio(0), is_linear(0);
+    if (sample + lane < e.batch) {
+      matrix_size const size = size_of_sample(*this, sample + lane);
+      ratio = size.template ratio<A>(steps.rows_last);
+      log_ratio = compute_log_ratio<A>(block, size);
+    }
     matrix_tile<A> tile{};
     tile.x = tiles.x + lane;
     tile.scaled = tiles.scaled + lane;
     tile.dy = tiles.dy + lane;
     tile.ratios = &ratio;
+    tile.log_ratios = &log_ratio;
     tile.is_linear = &is_linear;
     tile.rows = e.length;
     tile.columns = e.channels;
@@ -120,11 +125,11 @@ struct small_matrices_kernel {
   }
   // Loads a tile. Elements past a length become `padding`. Lanes without a sample stay as they are.
   template <class Block>
-  SLICESORT_HD_INLINE void load(Block const& block, tensor3<T const> from, index_t sample,
+  SLICESORT_HD_INLINE void load(Block const& block, tensor3<T const> tensor, index_t sample,
                                 A padding, A* tile) const {
     for_each_element(block, sample, [&](index_t b, index_t i, index_t j, int offset) {
       matrix_size const size = size_of_sample(*this, b);
-      tile[offset] = i < size.rows && j < size.columns ? static_cast<A>(from(b, i, j)) : padding;
+      tile[offset] = i < size.rows && j < size.columns ? static_cast<A>(tensor(b, i, j)) : padding;
     });
   }
 };

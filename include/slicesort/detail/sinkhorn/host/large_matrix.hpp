@@ -56,6 +56,7 @@ class large_matrix {
         params_(params),
         batch_(batch),
         size_(size_of_sample(params, batch)),
+        log_ratio_(log_ratio_of<A>(size_)),
         vectors_(vectors.vectors),
         tiles_(tiles),
         first_thread_(first_thread),
@@ -70,7 +71,8 @@ class large_matrix {
     index_t const rows = params_.steps.rows_last ? last : last - 1,
                   columns = params_.steps.rows_last ? last - 1 : last;
     for_each_group(false, [&](large_matrix_tiles<A> const& buffers, index_t column) {
-      kernels_.compute_elements(load_terms(buffers, false, column, rows, columns));
+      kernels_.compute_elements(
+          load_terms(buffers, false, column, rows, columns, exponent_offset(last)));
       store(buffers.x, params_.y, column, grad_mode::overwrite);
     });
     fill_padding(params_.y);
@@ -81,8 +83,8 @@ class large_matrix {
     compute_potential_grads(*this, params_.steps);
     for_each_group(false, [&](large_matrix_tiles<A> const& buffers, index_t column) {
       load(params_.dy, false, column, buffers.dy);
-      kernels_.compute_element_grads(load_terms(buffers, false, column, -1, -1), buffers.dy, column,
-                                     params_.steps, vectors_);
+      kernels_.compute_element_grads(load_terms(buffers, false, column, -1, -1, A(0)), buffers.dy,
+                                     log_ratio_, column, params_.steps, vectors_);
       store(buffers.x, params_.dlogits, column, params_.mode);
     });
     if (params_.mode == grad_mode::overwrite) fill_padding(params_.dlogits);
@@ -91,29 +93,35 @@ class large_matrix {
   // The functions of half_steps.hpp.
   void normalize(index_t step, bool rows) const {
     for_each_group(rows, [&](large_matrix_tiles<A> const& buffers, index_t first) {
-      kernels_.normalize(load_terms(buffers, rows, first, step - 1, step),
+      kernels_.normalize(load_terms(buffers, rows, first, step - 1, step, rows ? A(0) : log_ratio_),
                          vectors_.potentials_of(step) + first);
     });
   }
   void sum_output_grads(index_t step, bool rows) const {
-    index_t const other = step == params_.steps.count - 1 ? step - 1 : step + 1;
+    index_t const last = params_.steps.count - 1, other = step == last ? step - 1 : step + 1;
     for_each_group(rows, [&](large_matrix_tiles<A> const& buffers, index_t first) {
       load(params_.dy, rows, first, buffers.dy);
-      kernels_.sum_output_grads(load_terms(buffers, rows, first, other, step), buffers.dy,
-                                vectors_.grads_of(step) + first);
+      kernels_.sum_output_grads(
+          load_terms(buffers, rows, first, other, step, exponent_offset(last)), buffers.dy,
+          vectors_.grads_of(step) + first);
     });
   }
   void subtract_sums(index_t step, bool rows) const {
     for_each_group(rows, [&](large_matrix_tiles<A> const& buffers, index_t first) {
-      kernels_.subtract_sums(load_terms(buffers, rows, first, step + 1, step),
-                             vectors_.grads_of(step + 1), step == params_.steps.count - 2,
-                             vectors_.grads_of(step) + first);
+      kernels_.subtract_sums(
+          load_terms(buffers, rows, first, step + 1, step, exponent_offset(step + 1)),
+          vectors_.grads_of(step + 1), step == params_.steps.count - 2,
+          vectors_.grads_of(step) + first);
     });
   }
 
  private:
   static constexpr index_t lanes = sinkhorn_lanes<A>;
 
+  // Offset of the exponents of the matrix of a half-step.
+  A exponent_offset(index_t step) const {
+    return params_.steps.normalizes_rows(step) ? A(0) : -log_ratio_;
+  }
   index_t extent(bool rows) const { return rows ? size_.rows : size_.columns; }
 
   // Calls f(tiles of the thread, first row or column) for every group of rows or columns.
@@ -142,16 +150,19 @@ class large_matrix {
     kernels_.store(from, elements(to, false, column), mode);
   }
   // Loads the logits of a group of rows or columns. The terms have the potentials of half-step
-  // `term_step`, and the lanes those of `own_step`.
+  // `term_step`, and the lanes those of `lane_step`.
   tile_terms<A> load_terms(large_matrix_tiles<A> const& buffers, bool rows, index_t first,
-                           index_t term_step, index_t own_step) const {
+                           index_t term_step, index_t lane_step, A offset) const {
     load(params_.logits, rows, first, buffers.x);
-    return {buffers.x,
-            extent(!rows),
-            vectors_.potentials_of(term_step),
-            vectors_.potentials_of(own_step) + first,
-            size_.template ratio<A>(params_.steps.rows_last),
-            inverse_tau<A>(params_.tau)};
+    tile_terms<A> terms{};
+    terms.x = buffers.x;
+    terms.size = extent(!rows);
+    terms.potentials = vectors_.potentials_of(term_step);
+    terms.lane_potentials = vectors_.potentials_of(lane_step) + first;
+    terms.ratio = size_.template ratio<A>(params_.steps.rows_last);
+    terms.offset = offset;
+    terms.inverse_tau = inverse_tau<A>(params_.tau);
+    return terms;
   }
   // Zeroes the elements past the valid rows and columns.
   void fill_padding(tensor3<T> to) const {
@@ -165,6 +176,7 @@ class large_matrix {
   Params const& params_;
   index_t batch_;
   matrix_size size_;
+  A log_ratio_;
   step_vectors<A> vectors_;
   per_thread<large_matrix_tiles<A>, sinkhorn_shape> const& tiles_;
   unsigned first_thread_;

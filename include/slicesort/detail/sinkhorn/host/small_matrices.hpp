@@ -20,8 +20,8 @@ SLICESORT_DETAIL_BEGIN
 
 template <class A>
 struct small_matrix_buffers {
-  A *x, *scaled, *dy;     // tiles
-  A *ratios, *is_linear;  // per lane
+  A *x, *scaled, *dy;                  // tiles
+  A *ratios, *log_ratios, *is_linear;  // per lane
   step_vectors<A> vectors;
 
   small_matrix_buffers(arena& memory, sinkhorn_shape const& shape) {
@@ -31,6 +31,7 @@ struct small_matrix_buffers {
     scaled = memory.take<A>(tile);
     dy = memory.take<A>(tile);
     ratios = memory.take<A>(lanes);
+    log_ratios = memory.take<A>(lanes);
     is_linear = memory.take<A>(lanes);
     vectors.pitch = shape.longer_side() * lanes;
     vectors.potentials = memory.take<A>(amount(shape.steps + 1) * vectors.pitch);
@@ -54,26 +55,28 @@ class small_matrices {
     extents3 const e = params.logits.extents();
     bool const has_lengths =
         params.row_lengths.data() != nullptr || params.column_lengths.data() != nullptr;
+    A const log_ratio = log_ratio_of<A>({e.length, e.channels});
     for (index_t l = 0; l < lanes; ++l) {
       matrix_size const size =
           l < count_ ? size_of_sample(params, first_ + l) : matrix_size{e.length, e.channels};
       buffers.ratios[l] = size.template ratio<A>(params.steps.rows_last);
-      is_whole_ =
-          is_whole_ && (!has_lengths || (size.rows == e.length && size.columns == e.channels));
+      bool const is_whole = !has_lengths || (size.rows == e.length && size.columns == e.channels);
+      buffers.log_ratios[l] = is_whole ? log_ratio : log_ratio_of<A>(size);
+      is_whole_ = is_whole_ && is_whole;
     }
   }
 
   void forward() {
     buffers_.vectors.keeps_all = false;
     load(params_.logits, buffers_.x, minus_infinity());
-    kernels_.forward(tile());
+    kernels_.forward(make_tile());
     store(buffers_.x, params_.y, grad_mode::overwrite);
   }
   void backward() {
     buffers_.vectors.keeps_all = true;
     load(params_.logits, buffers_.x, minus_infinity());
     load(params_.dy, buffers_.dy, A(0));
-    kernels_.backward(tile());
+    kernels_.backward(make_tile());
     store(buffers_.x, params_.dlogits, params_.mode);
   }
 
@@ -84,19 +87,22 @@ class small_matrices {
     return bit_cast<A>(static_cast<bits_t<A>>(dtype_traits<A>::infinity | sign_bit<bits_t<A>>));
   }
 
-  matrix_tile<A> tile() const {
+  matrix_tile<A> make_tile() const {
     extents3 const e = params_.logits.extents();
-    return {buffers_.x,
-            buffers_.scaled,
-            buffers_.dy,
-            buffers_.ratios,
-            buffers_.is_linear,
-            e.length,
-            e.channels,
-            lanes,
-            buffers_.vectors,
-            params_.steps,
-            inverse_tau<A>(params_.tau)};
+    matrix_tile<A> tile{};
+    tile.x = buffers_.x;
+    tile.scaled = buffers_.scaled;
+    tile.dy = buffers_.dy;
+    tile.ratios = buffers_.ratios;
+    tile.log_ratios = buffers_.log_ratios;
+    tile.is_linear = buffers_.is_linear;
+    tile.rows = e.length;
+    tile.columns = e.channels;
+    tile.lanes = lanes;
+    tile.vectors = buffers_.vectors;
+    tile.steps = params_.steps;
+    tile.inverse_tau = inverse_tau<A>(params_.tau);
+    return tile;
   }
 
   // Calls f(elements, offset of the tile) for pieces of the tensor that together are its group.

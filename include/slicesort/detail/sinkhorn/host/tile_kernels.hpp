@@ -8,6 +8,7 @@
 #include <slicesort/detail/host/simd/lane_values.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/host/simd/value_lanes.hpp>
+#include <slicesort/detail/host/unfused.hpp>
 #include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/sinkhorn/half_steps.hpp>
@@ -38,13 +39,25 @@ struct tile_elements {
 // Terms of the sums of a tile of rows or columns of one matrix.
 template <class A>
 struct tile_terms {
-  A* x;                 // logits
-  index_t size;         // number of terms
-  A const* potentials;  // of the terms
-  A const* own;         // potentials of the lanes; not read by `normalize`
+  A* x;                      // logits
+  index_t size;              // number of terms
+  A const* potentials;       // of the terms
+  A const* lane_potentials;  // potentials of the lanes; not read by `normalize`
   A ratio;
+  A offset;  // of the exponents or, for `normalize`, of the potentials
   A inverse_tau;
 };
+
+// Arithmetic of log_ratio on the host.
+struct log_ratio_arithmetic : unfused<double> {
+  double divide(double a, double b) const { return a / b; }
+};
+template <class A>
+A log_ratio_of(matrix_size size) {
+  if (size.rows == size.columns) return A(0);
+  log_ratio_arithmetic ops;
+  return size.template log_ratio<A>(ops);
+}
 
 template <class T>
 struct sinkhorn_kernels {
@@ -62,8 +75,9 @@ struct sinkhorn_kernels {
   void (*subtract_sums)(tile_terms<A> const& terms, A const* grads, bool has_result, A* result);
   // Replace x by y, or by dlogits, in a tile of columns from `column` on.
   void (*compute_elements)(tile_terms<A> const& terms);
-  void (*compute_element_grads)(tile_terms<A> const& terms, A const* dy, index_t column,
-                                sinkhorn_steps steps, step_vectors<A> const& vectors);
+  void (*compute_element_grads)(tile_terms<A> const& terms, A const* dy, A log_ratio,
+                                index_t column, sinkhorn_steps steps,
+                                step_vectors<A> const& vectors);
 
   // Replace x by y, or by dlogits, in a tile of small matrices.
   void (*forward)(matrix_tile<A> const& tile);

@@ -25,11 +25,11 @@ struct sinkhorn_tiles {
   static constexpr ops_type ops{};
 
   SLICESORT_FLATTEN static void normalize(terms const& t, A* result) {
-    loops::normalize(ops, axis(t), result);
+    loops::normalize(ops, axis(t), offset_of(t), result);
   }
   SLICESORT_FLATTEN static void sum_output_grads(terms const& t, A const* dy, A* result) {
     loops::sum_weighted(
-        ops, axis(t), t.own,
+        ops, axis(t), t.lane_potentials, offset_of(t),
         [&](index_t k, int l) {
           return functions::product(ops, load(dy + k * width, l), ops.splat(t.ratio));
         },
@@ -38,24 +38,28 @@ struct sinkhorn_tiles {
   SLICESORT_FLATTEN static void subtract_sums(terms const& t, A const* grads, bool has_result,
                                               A* result) {
     loops::subtract_weighted(
-        ops, axis(t), t.own, [&](index_t k, int) { return ops.splat(grads[k]); }, has_result,
-        result);
+        ops, axis(t), t.lane_potentials, offset_of(t),
+        [&](index_t k, int) { return ops.splat(grads[k]); }, has_result, result);
   }
   SLICESORT_FLATTEN static void compute_elements(terms const& t) {
     domain const d{ops.splat(t.inverse_tau)};
     for_each_vector(t, [&](index_t i, V const& x, int l) {
-      return functions::product(ops, d.element(ops, x, ops.splat(t.potentials[i]), load(t.own, l)),
-                                ops.splat(t.ratio));
+      return functions::product(
+          ops,
+          d.element(ops, x, ops.splat(t.potentials[i]),
+                    d.shifted(ops, load(t.lane_potentials, l), ops.splat(t.offset))),
+          ops.splat(t.ratio));
     });
   }
-  SLICESORT_FLATTEN static void compute_element_grads(terms const& t, A const* dy, index_t column,
-                                                      detail::sinkhorn_steps steps,
+  SLICESORT_FLATTEN static void compute_element_grads(terms const& t, A const* dy, A log_ratio,
+                                                      index_t column, detail::sinkhorn_steps steps,
                                                       detail::step_vectors<A> const& step_vectors) {
     domain const d{ops.splat(t.inverse_tau)};
     for_each_vector(t, [&](index_t i, V const& x, int l) {
       return loops::element_grad(
-          ops, d, x, functions::product(ops, load(dy + i * width, l), ops.splat(t.ratio)), steps,
-          step_vectors, [&](A const* numbers) { return ops.splat(numbers[i]); },
+          ops, d, x, functions::product(ops, load(dy + i * width, l), ops.splat(t.ratio)),
+          ops.splat(log_ratio), steps, step_vectors,
+          [&](A const* numbers) { return ops.splat(numbers[i]); },
           [&](A const* numbers) { return load(numbers + column, l); });
     });
   }
@@ -67,13 +71,16 @@ struct sinkhorn_tiles {
   }
 
  private:
-  static SLICESORT_INLINE V load(A const* from, int l) { return ops.load(from + l * count); }
+  static SLICESORT_INLINE V load(A const* numbers, int l) { return ops.load(numbers + l * count); }
   static SLICESORT_INLINE auto axis(terms const& t) {
     A const *const x = t.x, *const potentials = t.potentials;
     auto const elements = [=](index_t k, int l) { return load(x + k * width, l); };
     auto const numbers = [=](index_t k, int) { return ops.splat(potentials[k]); };
     return typename loops::template term_axis<domain, decltype(elements), decltype(numbers)>{
         {ops.splat(t.inverse_tau)}, t.size, elements, numbers};
+  }
+  static SLICESORT_INLINE auto offset_of(terms const& t) {
+    return [offset = t.offset](int) { return ops.splat(offset); };
   }
   // Replaces every vector x of row i by f(i, x, l).
   template <class F>

@@ -9,10 +9,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-inline constexpr int sinkhorn_csp_lanes = 16;  // maximum number of channels per task
+inline constexpr int sinkhorn_csp_lanes = 16;  // channels per task, at most
 
-// One group of up to sinkhorn_csp_lanes channels. Rows [first_row, first_row + rows) are valid, and the
-// rest of the group, up to `end_row`, is padding.
+// One group of up to sinkhorn_csp_lanes channels. Rows [first_row, first_row + rows) are valid, and
+// the rest of the group, up to `end_row`, is padding.
 struct sinkhorn_task {
   index_t batch, channel, channels;
   index_t first_row, rows, end_row;

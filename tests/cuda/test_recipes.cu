@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recipes of examples/recipes on a GPU, compared with the host.
+#include "backend/device.hpp"
+
+#include "recipes/check.hpp"
+
+#include "recipes/linformer.hpp"
+#include "recipes/long_short.hpp"
+#include "recipes/nystromformer.hpp"
+#include "recipes/reformer.hpp"
+#include "recipes/sinkformer.hpp"
+#include "recipes/sinkhorn_transformer.hpp"
+#include "recipes/sort_net.hpp"
+#include "recipes/synthesizer.hpp"
+#include "recipes/synthesizer_maps.hpp"
+
+#include <slicesort/slicesort.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+using namespace recipe_checks;
+using ss::bfloat16, ss::float16, ss::extents4, ss::index_t, ss::tensor4;
+using support::device_bytes, support::device_stream;
+
+namespace {
+
+std::vector<index_t> const lengths{9, 21};
+constexpr extents4 shape{2, 2, 21, 16};
+
+// Tensors of a layer in device memory.
+template <class T>
+class device_tensors {
+ public:
+  explicit device_tensors(std::vector<owned<T>>& tensors) : tensors_(tensors) {
+    for (owned<T> const& x : tensors) {
+      memory_.push_back(std::make_unique<device_bytes>(x.values.size() * sizeof(T)));
+      memory_.back()->upload(x.values.data());
+    }
+  }
+  tensor4<T> operator[](std::size_t i) const {
+    return {static_cast<T*>(memory_[i]->data()), tensors_[i].shape};
+  }
+  void download() {
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      auto const bytes = memory_[i]->download();
+      std::memcpy(static_cast<void*>(tensors_[i].values.data()), bytes.data(), bytes.size());
+      CHECK(memory_[i]->red_zones_intact());
+    }
+  }
+
+ private:
+  std::vector<owned<T>>& tensors_;
+  std::vector<std::unique_ptr<device_bytes>> memory_;
+};
+template <class T>
+struct host_tensors {
+  std::vector<owned<T>>& tensors;
+  tensor4<T> operator[](std::size_t i) const { return tensors[i].view(); }
+};
+
+// Calls run(exec, tensors, lengths), which writes some of the tensors, on the host in double, and
+// on a stream in T. To first order, results differ by `roundings` roundings to T, and by the errors
+// of sums over the length and the channels.
+template <class T, class Run>
+void check_on_device(std::vector<extents4> const& shapes, double roundings, Run const& run) {
+  std::vector<owned<double>> expected;
+  std::vector<owned<T>> tensors;
+  for (extents4 const e : shapes) {
+    expected.push_back(random_tensor(e, expected.size() + 1));
+    tensors.push_back(convert<T>(expected.back()));
+  }
+  run(ss::exec::host{}, host_tensors<double>{expected}, lengths_of(lengths));
+
+  device_stream const stream;
+  device_bytes device_lengths(lengths.size() * sizeof(index_t));
+  device_lengths.upload(lengths.data());
+  device_tensors<T> device(tensors);
+  run(ss::exec::cuda{stream.get()}, device,
+      ss::row_lengths(ss::tensor1<index_t const>(static_cast<index_t*>(device_lengths.data()),
+                                                 static_cast<index_t>(lengths.size()))));
+  stream.wait();
+  device.download();
+  double const tolerance = rounding_error<T>(roundings, shape.length + shape.channels);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    CAPTURE(i);
+    check_close(tensors[i], expected[i], tolerance, 1);
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("linformer", T, float, bfloat16) {
+  extents4 const w{1, 2, 8, 24};
+  check_on_device<T>({shape, shape, shape, w, w, shape, shape, shape, shape, shape, w, w}, 6,
+                     [](auto exec, auto const& t, ss::row_lengths rows) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::linformer<U, decltype(exec)> layer(exec);
+                       recipes::linformer_params<U> const params{t[0], t[1], t[2], t[3], t[4]};
+                       layer.forward(params, t[6], rows);
+                       layer.backward(t[5], params, t[6], {t[7], t[8], t[9], t[10], t[11]});
+                     });
+}
+TEST_CASE_TEMPLATE("nystromformer", T, float, bfloat16) {
+  extents4 const filters{1, 2, 1, 3};
+  check_on_device<T>({shape, shape, shape, filters, shape, shape, shape, shape, shape, filters}, 6,
+                     [](auto exec, auto const& t, ss::row_lengths rows) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::nystromformer<U, decltype(exec)> layer(exec, 12);
+                       recipes::nystromformer_params<U> const params{t[0], t[1], t[2], t[3]};
+                       layer.forward(params, t[5], rows);
+                       layer.backward(t[4], params, t[5], {t[6], t[7], t[8], t[9]});
+                     });
+}
+TEST_CASE_TEMPLATE("synthesizer with a dense map", T, float, bfloat16) {
+  extents4 const x{2, 1, 21, 16}, w1{1, 2, 16, 8}, w2{1, 2, 8, 24}, map{2, 2, 21, 21};
+  check_on_device<T>({x, w1, w2, shape, shape, map, shape, map, shape, x, w1, w2}, 6,
+                     [](auto exec, auto const& t, ss::row_lengths rows) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::dense_map<U, decltype(exec)> dense(exec);
+                       recipes::synthesizer<U, decltype(exec)> layer(exec);
+                       recipes::dense_map_params<U> const map_params{t[0], t[1], t[2]};
+                       recipes::synthesizer_params<U> const params{{}, {}, t[3], t[5]};
+                       dense.forward(map_params, t[5], rows);
+                       layer.forward(params, t[6], rows);
+                       layer.backward(t[4], params, t[6], {{}, {}, t[8], t[7]});
+                       dense.backward(t[7], map_params, {t[9], t[10], t[11]});
+                     });
+}
+TEST_CASE_TEMPLATE("factorized map", T, float, double, float16, bfloat16) {
+  extents4 const factor{1, 2, 21, 4}, map{1, 2, 21, 21};
+  check_on_device<T>({factor, factor, map, map, factor, factor}, 6,
+                     [](auto exec, auto const& t, ss::row_lengths) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::factorized_map<U, decltype(exec)> layer(exec);
+                       recipes::factorized_map_params<U> const params{t[0], t[1]};
+                       layer.forward(params, t[2]);
+                       layer.backward(t[3], params, {t[4], t[5]});
+                     });
+}
+TEST_CASE_TEMPLATE("long_short", T, float, bfloat16) {
+  extents4 const x{2, 1, 21, 8}, w{1, 2, 8, 4};
+  check_on_device<T>({shape, shape, shape, x, w, shape, shape, shape, shape, shape, x, w}, 8,
+                     [](auto exec, auto const& t, ss::row_lengths rows) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::long_short<U, decltype(exec)> layer(exec, {3, 2});
+                       recipes::long_short_params<U> const params{t[0], t[1], t[2], t[3], t[4]};
+                       layer.forward(params, t[6], rows);
+                       layer.backward(t[5], params, t[6], {t[7], t[8], t[9], t[10], t[11]});
+                     });
+}
+TEST_CASE_TEMPLATE("reformer", T, float, bfloat16) {
+  // Two buckets: the sign of the score of a row, which rounding keeps.
+  extents4 const rotations{1, 2, 1, 16};
+  for (bool causal : {false, true})
+    check_on_device<T>({shape, shape, rotations, shape, shape, shape, shape}, 8,
+                       [=](auto exec, auto const& t, ss::row_lengths rows) {
+                         using U = typename decltype(t[0])::value_type;
+                         recipes::reformer<U, decltype(exec)> layer(exec, 4, causal);
+                         recipes::reformer_params<U> const params{t[0], t[1], t[2]};
+                         layer.forward(params, t[4], rows);
+                         layer.backward(t[3], params, t[4], {t[5], t[6]});
+                       });
+}
+TEST_CASE_TEMPLATE("sinkformer", T, float, bfloat16) {
+  check_on_device<T>({shape, shape, shape, shape, shape, shape, shape, shape}, 8,
+                     [](auto exec, auto const& t, ss::row_lengths rows) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::sinkformer<U, decltype(exec)> layer(exec);
+                       recipes::sinkformer_params<U> const params{t[0], t[1], t[2]};
+                       layer.forward(params, t[4], rows);
+                       layer.backward(t[3], params, t[4], {t[5], t[6], t[7]});
+                     });
+}
+TEST_CASE_TEMPLATE("sinkhorn_transformer and sort_net", T, float, bfloat16) {
+  extents4 const w{1, 2, 16, 6}, logits{2, 2, 5, 5};
+  for (auto join : {recipes::joined_by::softmax, recipes::joined_by::sum})
+    check_on_device<T>(
+        {shape, shape, shape, w, shape, logits, shape, shape, shape, shape, logits, shape, w}, 8,
+        [=](auto exec, auto const& t, ss::row_lengths rows) {
+          using U = typename decltype(t[0])::value_type;
+          recipes::sort_net<U, decltype(exec)> net(exec, 5);
+          recipes::sinkhorn_transformer<U, decltype(exec)> layer(exec, 5, join);
+          recipes::sort_net_params<U> const net_params{t[1], t[3]};
+          recipes::sinkhorn_transformer_params<U> const params{t[0], t[1], t[2], t[5]};
+          net.forward(net_params, t[5], rows);
+          layer.forward(params, t[6], rows);
+          layer.backward(t[4], params, t[6], {t[7], t[8], t[9], t[10]});
+          net.backward(t[10], net_params, {t[11], t[12]});
+        });
+}

@@ -7,6 +7,8 @@
 #include "recipes/long_short.hpp"
 #include "recipes/nystromformer.hpp"
 
+#include <cstddef>
+
 namespace learning::mixers {
 
 template <class T>
@@ -45,7 +47,7 @@ class nystromformer_core
  public:
   struct config {
     index_t landmarks = 128, taps = 35;
-    int newton_steps = 6;
+    std::size_t newton_steps = 6;
   };
   nystromformer_core(parameter_scope<T> const& scope, head_shape shape, config const& options)
       : options_(options) {

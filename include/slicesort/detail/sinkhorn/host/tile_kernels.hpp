@@ -50,7 +50,7 @@ struct tile_terms {
 
 // Arithmetic of log_ratio on the host.
 struct log_ratio_arithmetic : unfused<double> {
-  double divide(double a, double b) const { return a / b; }
+  SLICESORT_HD double divide(double a, double b) const { return a / b; }
 };
 template <class A>
 A log_ratio_of(matrix_size size) {

@@ -27,7 +27,8 @@ class sinkhorn_tasks {
         first_sample_(first_sample),
         samples_(samples),
         groups_per_sample_((e.length + group - 1) / group),
-        tiles_per_group_(e.empty() ? 0 : (e.channels + sinkhorn_csp_lanes - 1) / sinkhorn_csp_lanes) {}
+        tiles_per_group_(e.empty() ? 0
+                                   : (e.channels + sinkhorn_csp_lanes - 1) / sinkhorn_csp_lanes) {}
 
   index_t count() const {
     return extents_.empty() ? 0 : samples_ * groups_per_sample_ * tiles_per_group_;

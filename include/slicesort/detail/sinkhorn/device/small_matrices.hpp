@@ -69,13 +69,27 @@ struct small_matrices_kernel {
     load(block, logits, sample, minus_infinity, tiles.x);
     if constexpr (Backward) load(block, dy, sample, A(0), tiles.dy);
     block.sync();
+    if (sample + block.rank() < e.batch) run(block, sample + block.rank(), tiles);
+    block.sync();
+    for_each_element(block, sample, [&](index_t b, index_t i, index_t j, int offset) {
+      matrix_size const size = size_of_sample(*this, b);
+      if (i < size.rows && j < size.columns)
+        store_or_accumulate_sum(mode, result(b, i, j), tiles.x[offset]);
+      else if (mode == grad_mode::overwrite)
+        result(b, i, j) = T(0.0F);
+    });
+  }
+
+ private:
+  // Computes the matrix of this thread's sample in its lane.
+  template <class Block>
+  SLICESORT_HD_INLINE void run(Block& block, index_t sample, arrays const& tiles) const {
+    extents3 const e = logits.extents();
     int const lane = block.rank();
-    A ratio(1), log_ratio(0), is_linear(0);
-    if (sample + lane < e.batch) {
-      matrix_size const size = size_of_sample(*this, sample + lane);
-      ratio = size.template ratio<A>(steps.rows_last);
-      log_ratio = compute_log_ratio<A>(block, size);
-    }
+    matrix_size const size = size_of_sample(*this, sample);
+    A const ratio = size.template ratio<A>(steps.rows_last),
+            log_ratio = compute_log_ratio<A>(block, size);
+    A is_linear(0);
     matrix_tile<A> tile{};
     tile.x = tiles.x + lane;
     tile.scaled = tiles.scaled + lane;
@@ -98,19 +112,9 @@ struct small_matrices_kernel {
     tile.steps = steps;
     tile.inverse_tau = inverse_tau;
     using ops = scalar_values<Block, A>;
-    if (sample + lane < e.batch)  // lanes without a sample have no tile
-      small_matrices_loops<ops, 1>::template run<Backward>(ops{block}, tile);
-    block.sync();
-    for_each_element(block, sample, [&](index_t b, index_t i, index_t j, int offset) {
-      matrix_size const size = size_of_sample(*this, b);
-      if (i < size.rows && j < size.columns)
-        store_or_accumulate_sum(mode, result(b, i, j), tiles.x[offset]);
-      else if (mode == grad_mode::overwrite)
-        result(b, i, j) = T(0.0F);
-    });
+    small_matrices_loops<ops, 1>::template run<Backward>(ops{block}, tile);
   }
 
- private:
   // Calls f(sample, row, column, offset in a tile) for the elements of a thread. Neighboring
   // threads have neighboring elements.
   template <class Block, class F>

@@ -97,3 +97,9 @@ TEST_CASE("sizes for a BLAS must fit in 32 bits") {
   CHECK(!fits(beyond, 3, 3));
   CHECK(!fits(3, 2, beyond));
 }
+TEST_CASE("the stride of an axis with one element is ignored") {
+  ss::gemm_operand const m{nullptr, ss::element_kind::f32, 5, 7, 0};
+  CHECK(ss::detail::layout_of(m, 3, 1).leading == 5);
+  CHECK(ss::detail::layout_of(m, 1, 3).leading == 7);
+  CHECK(!ss::detail::layout_of(m, 2, 2).fits);
+}

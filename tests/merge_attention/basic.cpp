@@ -249,7 +249,12 @@ TEST_CASE_TEMPLATE("huge maxima cause no NaN", T, float, double, float16, bfloat
   }
 }
 
-#if !defined(__FAST_MATH__)  // -ffast-math excludes NaN
+#if !defined(__FAST_MATH__)  // -ffast-math excludes -0 and NaN
+TEST_CASE_TEMPLATE("of maxima 0 and -0, the first is saved", T, float, double, float16, bfloat16) {
+  merge_results<T> expected{{}, {-0.0F, 4, 0, 4}, {}};
+  for (int i = 0; i < 10; ++i) expected.y.push_back(from_double<T>(2));
+  check_every_variant(make_two_part_problem<T>({{-0.0, 2, 0, 2}, {0, 2, -0.0, 2}}), expected);
+}
 TEST_CASE_TEMPLATE("a NaN affects only its own row", T, float, double, float16, bfloat16) {
   using A = ss::detail::accumulator_t<T>;
   auto const p = random_parts<T>({1, 2, 11, 6}, 3, 31);

@@ -234,3 +234,34 @@ TEST_CASE("blocks without enough shared memory use the workspace") {
     }
   }
 }
+
+TEST_CASE("every block has its own part of the workspace") {
+  if (!testing(backend_kind::blocks)) return;
+  sinkhorn_case const c{{2, 40, 5}, 20, 0.5, 3, random_shifts(5, 2), 1};
+  auto const p = solve_on_host<double>(c, 60);
+  // All 20 blocks at once, or one after another.
+  for (bool is_limited : {false, true}) {
+    block_exec device;
+    device.name = "no shared memory";
+    device.device = {80, 4, 0};
+    if (is_limited)
+      device.tune = {[](ss::device_info, std::size_t, ss::grid_tuning t) {
+        t.scratch_bytes = 1;
+        return t;
+      }};
+    any_exec const exec = device;
+    std::size_t const bytes = c.op().workspace_bytes<double>(exec, c.e);
+    constexpr unsigned char untouched = 0xa5;
+    std::vector<unsigned char> memory(32 * bytes, untouched);
+    auto const is_touched = [&](std::size_t first, std::size_t last) {
+      return std::any_of(memory.begin() + static_cast<std::ptrdiff_t>(first),
+                         memory.begin() + static_cast<std::ptrdiff_t>(last),
+                         [](unsigned char byte) { return byte != untouched; });
+    };
+    tensor<double> dx(c.e);
+    c.op().backward(exec, p.dy.view(), p.x.view(), dx.view(), ss::workspace(memory.data(), bytes));
+    CHECK(is_touched(bytes - bytes / 32, bytes));  // by the last block
+    CHECK(!is_touched(bytes, memory.size()));
+    if (has_fixed_order) CHECK(same_bits(dx.elements(), p.dx.elements()));
+  }
+}

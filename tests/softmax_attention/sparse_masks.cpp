@@ -102,6 +102,15 @@ TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
   }
 }
 
+// Queries of the last head see 14 more keys than those of the first.
+TEST_CASE("key ranges that differ between heads") {
+  auto p = normal_attention<float>({1, 3, 130, 140, 4, 3}, {}, 600);
+  p.sparse = sparse_mask{sparse_kind::blocks, 1, 2, true, true};
+  solved_attention<float> const solved(p);
+  for_each_backend_once(600,
+                        [&](any_exec const& exec) { CHECK(check_attention(solved, exec) == ""); });
+}
+
 // Several groups of tiles that gather keys together, and several tiles of gathered keys.
 TEST_CASE_TEMPLATE("long sparse masks", T, float, double, float16, bfloat16) {
   if (!testing(backend_kind::host)) return;

@@ -116,6 +116,10 @@ inline constexpr named_tuning list[] = {
         t.group_rows = 1;
         return t;
       },
+      [](device_info, std::size_t, permute_tuning t) {
+        t.worthwhile_columns = 1 << 20;  // copies elements directly
+        return t;
+      },
       [](device_info, std::size_t, mix_tuning t) {
         t.tile_bytes = 4096;
         t.channel_threads = 1;

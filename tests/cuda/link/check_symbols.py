@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 # The functions of the CUDA runtime that the library may call. Others would allocate, wait or copy.
-RUNTIME = re.compile(r"cuda(GetLastError|GetDevice|SetDevice|DeviceGetAttribute|StreamGetDevice|GetErrorName|GetErrorString"
+RUNTIME = re.compile(r"cuda(GetLastError|GetDevice|SetDevice|DeviceGetAttribute|StreamGetDevice|StreamIsCapturing|GetErrorName|GetErrorString"
                      r"|FuncSetAttribute|FuncGetAttributes|LaunchKernel|LaunchKernelExC)$")
 CALLED_BY_TEST = {"cudaMalloc", "cudaFree", "cudaMemcpy"}
 

@@ -94,11 +94,12 @@ struct small_matrices_loops {
       return ops.load(numbers + l * Ops::count);
     }
     SLICESORT_SUMS_INLINE auto numbers_of_lanes(A const* vector) const {
-      return [=](index_t k, int l) { return load(vector + k * t.lanes, l); };
+      return [this, vector](index_t k, int l) { return load(vector + k * t.lanes, l); };
     }
     SLICESORT_SUMS_INLINE auto exponent_offset_of(index_t step) const {
       bool const rows = t.steps.normalizes_rows(step);
-      return [=](int l) { return loops::exponent_offset(ops, rows, load(t.log_ratios, l)); };
+      return
+          [this, rows](int l) { return loops::exponent_offset(ops, rows, load(t.log_ratios, l)); };
     }
     SLICESORT_SUMS_INLINE index_t numbers(bool rows) const { return rows ? t.rows : t.columns; }
     SLICESORT_SUMS_INLINE index_t number_pitch(bool rows) const {
@@ -109,7 +110,9 @@ struct small_matrices_loops {
     SLICESORT_SUMS_INLINE auto axis(bool rows, index_t number, index_t step) const {
       A const* const first = x + number * number_pitch(rows);
       index_t const pitch = term_pitch(rows);
-      auto const elements = [=](index_t k, int l) { return load(first + k * pitch, l); };
+      auto const elements = [this, first, pitch](index_t k, int l) {
+        return load(first + k * pitch, l);
+      };
       auto const potentials = numbers_of_lanes(t.vectors.potentials_of(step));
       return typename loops::template term_axis<Domain, decltype(elements), decltype(potentials)>{
           domain, numbers(!rows), elements, potentials};

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from .results import Case
 
 PLAIN_LOOPS = "plain loops"  # `blas` of a program without BLAS
-FAMILIES = {"slicing_sort": "sorts", "max_exchange": "sorts", "multi_permutation": "sorts", "csp": "channel-wise permutation",
-            "sparse_mix": "sparse factors", "linear_attention": "linear attention", "softmax_attention": "softmax attention"}
+CUSTOM_FAMILY = "custom"
+FAMILIES = ("sort and permute", "sparse factors", "softmax", "sparse masks", "linear")  # in the order of the tables
 
 
 @dataclass(frozen=True)
 class Entry:
+    family: str
     subject: str
     policy: str  # a regular expression
     label: str
@@ -23,10 +24,6 @@ class Entry:
     hint: str = ""  # possible reason for being slower than softmax attention
 
     @property
-    def family(self) -> str:
-        return "custom" if self.is_custom else FAMILIES[self.subject]
-
-    @property
     def is_emphasized(self) -> bool:
         """True if pictures emphasize it: user-defined operators and slicing-sort."""
         return self.is_custom or (self.subject, self.policy) == ("slicing_sort", "ascending")
@@ -35,34 +32,34 @@ class Entry:
         return case.subject == self.subject and re.fullmatch(self.policy, case.policy) is not None
 
 
-REFERENCE = Entry("softmax_attention", "streaming-full-H:\\d+", "softmax, streaming", "#222222", True, is_default=True)
+REFERENCE = Entry("softmax", "softmax_attention", "streaming-full-H:\\d+", "softmax, streaming", "#222222", True, is_default=True)
 ENTRIES = [
-    Entry("slicing_sort", "ascending", "slicing-sort", "#0b6e99", True, is_default=True),
-    Entry("slicing_sort", "interleave", "slicing-sort, interleave", "#5fb0d3"),
-    Entry("max_exchange", "ascending", "max-exchange", "#5b8c3a", is_default=True),
-    Entry("multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d", is_default=True),
-    Entry("csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", True, is_default=True),
-    Entry("csp", "linear-reference-G:16", "CSP, groups of 16", "#8a6a00"),
-    Entry("sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", True, is_default=True),
-    Entry("sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f", is_default=True),
-    Entry("linear_attention", "elu_plus_one-both-H:\\d+", "Linear Transformer", "#2a8f7a", True, is_default=True),
-    Entry("linear_attention", "elu_plus_one-causal-H:\\d+", "Linear Transformer, causal", "#6fbfae"),
-    Entry("linear_attention", "random_exp-both-H:\\d+", "Performer, D ln D features", "#b85c00", True, is_default=True),
-    Entry("linear_attention", "random_exp-causal-H:\\d+", "Performer, causal", "#dd9a55"),
-    Entry("linear_attention", "cosine_reweighted-both-H:\\d+", "cosFormer", "#a03c52", is_default=True),
-    Entry("linear_attention", "random_fourier-both-H:\\d+", "RFA", "#567a2b", is_default=True),
+    Entry("sort and permute", "slicing_sort", "ascending", "slicing-sort", "#0b6e99", True, is_default=True),
+    Entry("sort and permute", "slicing_sort", "interleave", "slicing-sort, interleave", "#5fb0d3"),
+    Entry("sort and permute", "max_exchange", "ascending", "max-exchange", "#5b8c3a", is_default=True),
+    Entry("sort and permute", "multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d", is_default=True),
+    Entry("sort and permute", "csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", True, is_default=True),
+    Entry("sort and permute", "csp", "linear-reference-G:16", "CSP, groups of 16", "#8a6a00"),
+    Entry("sparse factors", "sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", True, is_default=True),
+    Entry("sparse factors", "sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f", is_default=True),
     REFERENCE,
-    Entry("softmax_attention", "streaming-causal-H:\\d+", "softmax, causal", "#555f6b"),
-    Entry("softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
-    Entry("softmax_attention", "materialized-full-H:\\d+", "softmax, materialized", "#777777", is_default=True,
+    Entry("softmax", "softmax_attention", "streaming-causal-H:\\d+", "softmax, causal", "#555f6b"),
+    Entry("softmax", "softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
+    Entry("softmax", "softmax_attention", "materialized-full-H:\\d+", "softmax, materialized", "#777777", is_default=True,
           hint="the map of weights is stored and loaded"),
-    Entry("softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True, is_default=True),
-    Entry("softmax_attention", "streaming-window_globals-H:\\d+", "softmax, window of 512 and 8 globals", "#7d5bb0"),
-    Entry("softmax_attention", "streaming-block_local-H:\\d+", "softmax, blocks of 50", "#c9b3e6"),
-    Entry("softmax_attention", "streaming-strided-H:\\d+", "softmax, strided by N / 50", "#a39bd0",
+    Entry("sparse masks", "softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True, is_default=True),
+    Entry("sparse masks", "softmax_attention", "streaming-window_globals-H:\\d+", "softmax, window of 512 and 8 globals", "#7d5bb0"),
+    Entry("sparse masks", "softmax_attention", "streaming-block_local-H:\\d+", "softmax, blocks of 50", "#c9b3e6"),
+    Entry("sparse masks", "softmax_attention", "streaming-strided-H:\\d+", "softmax, strided by N / 50", "#a39bd0",
           hint="adjacent queries see different keys, so each tile has few visible pairs"),
-    Entry("softmax_attention", "streaming-causal_fixed-H:\\d+", "softmax, causal, fixed by 50 and 10", "#8f86a8"),
-    Entry("softmax_attention", "streaming-bigbird-H:\\d+", "softmax, BigBird of 64", "#6a4c93", is_default=True),
+    Entry("sparse masks", "softmax_attention", "streaming-causal_fixed-H:\\d+", "softmax, causal, fixed by 50 and 10", "#8f86a8"),
+    Entry("sparse masks", "softmax_attention", "streaming-bigbird-H:\\d+", "softmax, BigBird of 64", "#6a4c93", is_default=True),
+    Entry("linear", "linear_attention", "elu_plus_one-both-H:\\d+", "Linear Transformer", "#2a8f7a", True, is_default=True),
+    Entry("linear", "linear_attention", "elu_plus_one-causal-H:\\d+", "Linear Transformer, causal", "#6fbfae"),
+    Entry("linear", "linear_attention", "random_exp-both-H:\\d+", "Performer, D ln D features", "#b85c00", True, is_default=True),
+    Entry("linear", "linear_attention", "random_exp-causal-H:\\d+", "Performer, causal", "#dd9a55"),
+    Entry("linear", "linear_attention", "cosine_reweighted-both-H:\\d+", "cosFormer", "#a03c52", is_default=True),
+    Entry("linear", "linear_attention", "random_fourier-both-H:\\d+", "RFA", "#567a2b", is_default=True),
 ]
 CUSTOM_POLICY = "custom"
 CUSTOM_COLORS = ("#e6007e", "#00a651", "#7a00e6", "#ff6a00", "#00b8d4", "#a8b400")
@@ -76,7 +73,7 @@ def entry_of(case: Case) -> Entry | None:
     if known or case.policy != CUSTOM_POLICY:
         return known
     i = sum(c.is_custom for c in ENTRIES)
-    ENTRIES.insert(i, Entry(case.subject, CUSTOM_POLICY, case.subject, CUSTOM_COLORS[i % len(CUSTOM_COLORS)], in_16_bits=True, is_custom=True))
+    ENTRIES.insert(i, Entry(CUSTOM_FAMILY, case.subject, CUSTOM_POLICY, case.subject, CUSTOM_COLORS[i % len(CUSTOM_COLORS)], in_16_bits=True, is_custom=True))
     return ENTRIES[i]
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from ..entries import FAMILIES, REFERENCE
+from ..entries import ENTRIES, REFERENCE
 from .build_progress import Build
 from .options import ROOT, UsageError
 from .shapes import DTYPES
@@ -88,7 +88,7 @@ def cmake_configuration(options: argparse.Namespace) -> tuple[Path, list[str]]:
         # Compiles without optimization, because times do not matter; -G disables nvcc's optimization. On a GPU, unoptimized kernels
         # would need more registers than a block has.
         cmake_options += ["-DCMAKE_CXX_FLAGS_RELEASE=-O0", f"-DCMAKE_CUDA_FLAGS_RELEASE={'-O1' if options.capability else '-O0 -G'}"]
-    subjects = ([REFERENCE.subject] if options.only else FAMILIES) if options.mode == "arena" else ()
+    subjects = ([REFERENCE.subject] if options.only else dict.fromkeys(entry.subject for entry in ENTRIES)) if options.mode == "arena" else ()
     cmake_options += [f"-DSLICESORT_BENCH_DTYPES={';'.join(DTYPES[name] for name in options.shapes.built_dtypes())}",
                       f"-DSLICESORT_BENCH_SUBJECTS={';'.join(subjects)}"]
     if cuda:

@@ -32,7 +32,7 @@ FIND_LOW_CONTRAST = """(() => {
   }
   return found;
 })()"""
-SHOWN_ROWS = "[...document.querySelectorAll('tbody tr')].map(row => Number(row.dataset.id))"
+SHOWN_ROWS = "[...document.querySelectorAll('tbody tr[data-id]')].map(row => Number(row.dataset.id))"
 RADIO = "document.querySelector('fieldset[data-side=\"{}\"] input[value=\"{}\"]')"
 
 
@@ -71,7 +71,7 @@ def check_crossings(browser: Browser, data: dict) -> None:
     """Checks that causal operators are compared with causal softmax attention."""
     choose(browser, "direction", "forward")
     column = browser.evaluate("[...document.querySelectorAll('thead th')].findIndex(h => h.textContent === 'wins from')")
-    shown = dict(browser.evaluate(f"[...document.querySelectorAll('tbody tr')].map(r => [r.cells[0].textContent, r.cells[{column} + 1].textContent])"))
+    shown = dict(browser.evaluate(f"[...document.querySelectorAll('tbody tr[data-id]')].map(r => [r.cells[0].textContent, r.cells[{column} + 1].textContent])"))
     expected = {"Linear Transformer": "1024\u20132048", "Linear Transformer, causal": "2048\u20134096", "slicing-sort": "\u2264 1024",
                 "softmax, materialized (OpenBLAS)": "> 4096", "softmax, streaming": ""}
     assert {name: shown.get(name) for name in expected} == expected, shown
@@ -132,12 +132,25 @@ def check_sorting(browser: Browser, data: dict) -> None:
             order = browser.evaluate(f"document.querySelectorAll('thead th')[{column}].getAttribute('aria-sort')")
             assert order in ("ascending", "descending") and browser.evaluate("document.querySelectorAll('[aria-sort]').length") == 1, order
             rows = [data["rows"][i] for i in browser.evaluate(SHOWN_ROWS)]
-            found = [data["series"][row["series"]]["label"] if key == "label" else row[key] for row in rows]
-            present = [value for value in found if value is not None]
-            assert found[len(present):] == [None] * (len(found) - len(present)), f"{key}: missing values are not last"
-            ordered = browser.evaluate(f"{json.dumps(present)}.sort((a, b) => a.localeCompare(b))") if key == "label" else sorted(present)
-            assert present == (ordered if order == "ascending" else ordered[::-1]), f"not sorted by {key}, {order}: {present}"
+            for family in dict.fromkeys(data["series"][row["series"]]["family"] for row in rows):
+                found = [data["series"][row["series"]]["label"] if key == "label" else row[key] for row in rows if data["series"][row["series"]]["family"] == family]
+                present = [value for value in found if value is not None]
+                assert found[len(present):] == [None] * (len(found) - len(present)), f"{key}: missing values are not last"
+                ordered = browser.evaluate(f"{json.dumps(present)}.sort((a, b) => a.localeCompare(b))") if key == "label" else sorted(present)
+                assert present == (ordered if order == "ascending" else ordered[::-1]), f"not sorted by {key}, {order}: {present}"
         assert order == ("descending" if key in ("label", "seconds") else "ascending"), f"{key} is sorted {order} at the second click"
+
+
+def check_families(browser: Browser, data: dict) -> None:
+    """Checks that the rows below a heading are those of its family, and that families keep the order of the entries."""
+    shown = browser.evaluate("[...document.querySelectorAll('tbody tr')].map(row => row.dataset.id ? Number(row.dataset.id) : row.innerText.trim())")
+    headings = [row for row in shown if isinstance(row, str)]
+    used = {data["series"][data["rows"][row]["series"]]["family"] for row in shown if not isinstance(row, str)}
+    assert headings == [family for family in dict.fromkeys(entry["family"] for entry in data["series"]) if family in used], headings
+    family = ""
+    for row in shown:
+        family = row if isinstance(row, str) else family
+        assert isinstance(row, str) or data["series"][data["rows"][row]["series"]]["family"] == family, f"{data['rows'][row]['case']} is below {family}"
 
 
 def check_themes(browser: Browser, data: dict) -> None:
@@ -205,6 +218,7 @@ CHECKS = {
                   ('name="viewport"', 'name="nothing"'), ("left: 0; z-index: 1;", "")],
     check_chips: [("sides.every(", "sides.some("), ("shown[side.key] = requested[side.key];", ""), ("metric = k; draw();", "")],
     check_sorting: [("return sorted.way *", "return"), ("(x === null) - (y === null)", "(y === null) - (x === null)")],
+    check_families: [("if (a.entry.family !== b.entry.family)", "if (false)"), ("list[i - 1]?.entry", "list[0].entry")],
     check_themes: [('[data-theme="dark"] {', '[data-theme="none"] {'), ("--soft: #57606a", "--soft: #a0a8b0")],
     check_explanations: [('addEventListener("mouseover", explain)', 'addEventListener("none", explain)')],
     check_small: [("lengths.length < 2", "lengths.length < 0"), ("if (row.low === null) return", "if (false) return"),

@@ -77,6 +77,7 @@ const COLUMNS = [
   .filter(column => column.key !== "wins" || rows.some(row => row.wins_from)); // only if several lengths were measured
 const kindOf = column => (column.bar ? "bar" : column.left ? "left" : column.strong ? "number" : "");
 let sorted = { column: 1, way: -1 };
+const families = [...new Set(series.map(entry => entry.family))];
 const sortKey = (row, key) => (key === "label" ? row.entry.label : row[key]);
 
 function makeScale(list) {
@@ -90,6 +91,7 @@ function makeScale(list) {
 function drawTable() {
   const list = matchingRows(), at = makeScale(list), { key } = COLUMNS[sorted.column];
   list.sort((a, b) => {
+    if (a.entry.family !== b.entry.family) return families.indexOf(a.entry.family) - families.indexOf(b.entry.family);
     const x = sortKey(a, key), y = sortKey(b, key);
     if (x === null || y === null) return (x === null) - (y === null); // missing values last
     return sorted.way * (typeof x === "string" ? x.localeCompare(y) : x - y) || a.id - b.id;
@@ -104,17 +106,19 @@ function drawTable() {
     };
     return el("th", { scope: "col", class: kindOf(column), ...(sorted.column === i && { "aria-sort": sorted.way > 0 ? "ascending" : "descending" }) }, button);
   }));
-  const body = list.map(row => {
+  const body = list.flatMap((row, i) => {
     const kind = [row.reference && "reference", row.entry.custom && "custom", row.entry.strong && "strong", row.failed && "failed"].filter(Boolean).join(" ");
-    return el("tr", { class: kind, style: `--series:var(--s${row.series})`, "data-id": row.id }, ...COLUMNS.map((c, i) => {
+    const heading = row.entry.family === list[i - 1]?.entry.family ? [] :
+      [el("tr", { class: "family" }, el("th", { scope: "rowgroup" }, row.entry.family), el("td", { colspan: COLUMNS.length - 1 }))];
+    return [...heading, el("tr", { class: kind, style: `--series:var(--s${row.series})`, "data-id": row.id }, ...COLUMNS.map((c, i) => {
       if (i === 0) return el("th", { scope: "row" }, el("span", { class: row.entry.dashed ? "dot dashed" : "dot" }), row.entry.label, row.entry.custom ? el("span", { class: "badge" }, "custom") : "");
       if (c.bar) return el("td", { class: "bar", "aria-hidden": "true" }, bar(row, at));
       return el("td", { class: kindOf(c) }, ...(c.cell ? c.cell(row) : [row[c.key] === null ? "" : c.format(row[c.key])]));
-    }));
+    }))];
   });
   const first = list[0];
   $("table-title").textContent = `Every operator at N = ${shown.n}`;
-  $("table-sub").textContent = `${describeSelection()}, [${first.b}, ${first.n}, ${first.c}]; ${list.length} rows. A heading sorts.`;
+  $("table-sub").textContent = `${describeSelection()}, [${first.b}, ${first.n}, ${first.c}]; ${list.length} rows, by family. A heading sorts each family.`;
   $("table").replaceChildren(el("thead", {}, head), el("tbody", {}, ...body));
   $("slower").replaceChildren(...list.filter(r => r.slower_because).map(r => el("p", { class: "sub" }, el("b", {}, r.entry.label), ` is slower: ${r.slower_because}.`)));
   fitTable();

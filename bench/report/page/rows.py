@@ -50,13 +50,13 @@ def make_fields(case: Case, speedup: Ratio | None, share: tuple[float, str], cro
 
 def make_series(entry: Entry, label: str) -> dict:
     """Returns a series. The table shows `label`, the end of a line shows the label of the entry."""
-    return {"label": label, "short": entry.label, "light": on_paper(entry.color, "light"), "dark": on_paper(entry.color, "dark"),
+    return {"label": label, "short": entry.label, "family": entry.family, "light": on_paper(entry.color, "light"), "dark": on_paper(entry.color, "dark"),
             "dashed": entry.subject == "softmax_attention", "reference": entry is REFERENCE, "custom": entry.is_custom,
             "strong": entry.is_emphasized}
 
 
-def make_torch_series(label: str) -> dict:
-    return {"label": label, "short": label, "light": on_paper(TORCH_COLOR, "light"), "dark": on_paper(TORCH_COLOR, "dark"), "dashed": True,
+def make_torch_series(label: str, family: str) -> dict:
+    return {"label": label, "short": label, "family": family, "light": on_paper(TORCH_COLOR, "light"), "dark": on_paper(TORCH_COLOR, "dark"), "dashed": True,
             "reference": False, "custom": False, "strong": False}
 
 
@@ -147,7 +147,7 @@ class Page:
             users = {other.entry.label for other, used, _ in found if used == name}
             label = f"torch {name.removeprefix('torch_')}" + (f", {row.entry.label.removeprefix('softmax, ')}" if len(users) > 1 else "")
             ratio = paired_ratio(reference.times(), case.times()) if is_compared else None
-            self.add_row(machine, make_torch_series(label), make_fields(case, ratio, (0.0, "")))
+            self.add_row(machine, make_torch_series(label, row.entry.family), make_fields(case, ratio, (0.0, "")))
         if found:
             self.machines[machine]["facts"].append(["PyTorch", f"{context.get('torch', 'of an unknown version')}, timed in a separate process before each round"])
 

@@ -171,6 +171,9 @@ def draw_roofline(rows: list[Row], origin: str, theme: str):
         bars.annotate(format_shares(list(shares.values())), (100 * max(share for share, _ in shares.values()), y), (4, 0), textcoords="offset points",
                       va="center", fontsize=7.5, color=ink(soft=True))
     bars.set_yticks(range(len(entries)), [entry.label for entry in entries])
+    for y in range(1, len(entries)):  # a line between families
+        if entries[y].family != entries[y - 1].family:
+            bars.axhline(y - 0.5, color=ink(soft=True), linewidth=0.6)
     bars.invert_yaxis()
     bars.grid(False, axis="y")
     bars.tick_params(axis="y", labelcolor=ink())

@@ -7,10 +7,18 @@ from .block import Block
 from .conventions import Conventions, ParameterScope
 from .csp import CSP
 from .encoder import Encoder, SampleShape
+from .linear_attention import (
+    CosformerAttention,
+    LinearAttention,
+    PerformerAttention,
+    RandomFeatureAttention,
+)
 from .mlp import MLP
+from .multi_head import MultiHead
 from .no_mixing import NoMixing
 from .papers import ParamixerBlock, SliceformerBlock
 from .projected import Projected
+from .sinkformer import SinkformerAttention
 from .slicing_sort import SlicingSort
 from .softmax_attention import SoftmaxAttention
 from .sorting_variants import MaxExchange, MultiPermutation, Shuffle
@@ -21,15 +29,21 @@ __all__ = [
     "MLP",
     "Block",
     "Conventions",
+    "CosformerAttention",
     "Encoder",
+    "LinearAttention",
     "MaxExchange",
+    "MultiHead",
     "MultiPermutation",
     "NoMixing",
     "ParameterScope",
     "ParamixerBlock",
+    "PerformerAttention",
     "Projected",
+    "RandomFeatureAttention",
     "SampleShape",
     "Shuffle",
+    "SinkformerAttention",
     "SliceformerBlock",
     "SlicingSort",
     "SoftmaxAttention",

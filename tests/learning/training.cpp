@@ -137,8 +137,8 @@ TEST_CASE("steps allocate nothing, and their memory is known in advance") {
     trainer t(*m, samples, config(2));
     std::size_t const counted = t.step_bytes();
     CHECK(counted > 0);
-    // A thread allocates scratch memory when it takes its first product, which may be late on a busy
-    // machine.
+    // A thread allocates scratch memory when it takes its first product, which may be late on a
+    // busy machine.
     bool has_allocated = true;
     for (int round = 0; has_allocated && round < 20; ++round) {
       long const before = allocations;

@@ -107,9 +107,10 @@ def main() -> int:
             header = (DTYPES.index(dtype), materialized, kind, 0, bias, *shape)
             params = struct.pack("=11qd", *header, scale)
             actual = run_program(program, backend, Path(scratch), params, inputs, dy, dtype)
+            cancelled = size_of_score_terms(*inputs[:3], dy) * scale
             for name, *values in zip(NAMES, actual, expected, torch_values):
                 comparison.add(f"{name} of {shape} {dtype} {'materialized' if materialized else 'streaming'} mask {kind} bias {bias}",
-                               *values, dtype, cancelled=size_of_score_terms(*inputs[:3], dy) * scale)
+                               *values, dtype, cancelled)
     return comparison.end(backend)
 
 

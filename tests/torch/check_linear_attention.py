@@ -55,8 +55,9 @@ def main() -> int:
                                       for t in (torch.float64, accumulator))
             params = struct.pack("=8q", DTYPES.index(dtype), FEATURES.index(feature), direction == "causal", *shape, w_rows)
             actual = run_program(program, backend, Path(scratch), params, inputs, dy, dtype)
+            cancelled = size_of_score_terms(*inputs[:3], dy)
             for name, *values in zip(NAMES, actual, expected, torch_values):
-                comparison.add(f"{name} of {shape} {dtype} {feature}, {implementation}", *values, dtype, cancelled=size_of_score_terms(*inputs[:3], dy))
+                comparison.add(f"{name} of {shape} {dtype} {feature}, {implementation}", *values, dtype, cancelled)
     return comparison.end(backend)
 
 

@@ -72,10 +72,10 @@ class softmax_layer {
   tensor state_;
 };
 
-std::unique_ptr<layer> make(std::string_view name, std::int64_t size, array const* in, tensor y,
+std::unique_ptr<layer> make(std::string_view name, std::int64_t size, array const* inputs, tensor y,
                             tensor dy, array const* grads) {
   host const exec;
-  auto const x = [&](int i) { return in[i].view(); };
+  auto const x = [&](int i) { return inputs[i].view(); };
   auto const dx = [&](int i) { return grads[i].view(); };
   auto const bind = [&](auto recipe, auto const& params, auto const& gradients) {
     return std::unique_ptr<layer>(new recipe_layer<decltype(recipe), std::decay_t<decltype(params)>,

@@ -41,6 +41,7 @@ struct sorted_pairs {
     }
     std::uint64_t query_bits(index_t first_query, index_t key) const {
       index_t const queries = key < count ? std::min<index_t>(count - first_query, 64) : 0;
+      if (order == nullptr && queries > 0) return ~std::uint64_t{} >> (64 - queries);
       std::uint64_t bits = 0;
       for (index_t i = 0; i < queries; ++i)
         bits |= std::uint64_t{allows(first_query + i, key)} << i;

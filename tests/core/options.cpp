@@ -34,6 +34,10 @@ TEST_CASE("options accept each of their arguments once") {
   static_assert(accepts<ss::attention_options, ss::dropout, both_lengths>);
   static_assert(!accepts<ss::attention_options, lengths, both_lengths>);
   static_assert(accepts<ss::attention_backward_options, ss::dropout, ss::grad_mode, lengths>);
+  static_assert(accepts<ss::sinkhorn_options, ss::row_and_column_lengths>);
+  static_assert(accepts<ss::sinkhorn_options, lengths>);
+  static_assert(!accepts<ss::sinkhorn_options, both_lengths>);
+  static_assert(accepts<ss::sinkhorn_backward_options, ss::grad_mode, ss::row_and_column_lengths>);
   CHECK(ss::backward_options{}.mode == ss::grad_mode::overwrite);
   CHECK(ss::backward_options{}.lengths.size() == 0);
 }
@@ -111,6 +115,8 @@ TEST_CASE("the size of a workspace, from views") {
   check_size(ss::max_exchange{});
   check_size(ss::shuffle<>{});
   check_size(ss::csp<>{ss::group_size{3}});
+  check_size(ss::short_convolution{3, 1});
+  check_size(ss::sinkhorn{0.5});
   check_size(ss::sinkhorn_csp<>{ss::group_size{3}, ss::sinkhorn{0.5}});
   ss::sparse_mix const mix{ss::topology::chord{2}};
   CHECK(mix.workspace_bytes(exec, x, w) == mix.workspace_bytes<float>(exec, e, {3, 2, 9, 2}));

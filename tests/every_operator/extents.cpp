@@ -214,6 +214,33 @@ TEST_CASE("operators on one tensor") {
   };
   check_shuffle(ss::shuffle<ss::shared_by_channels>(5));
   check_shuffle(ss::shuffle<ss::per_channel>(5));
+  ss::short_convolution const convolution(3, 1);
+  auto const filter_extents = [](extents3 e) { return extents3{1, 3, e.channels}; };
+  check_calls(
+      convolution,
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        convolution.forward(exec, x.view<float>(e), x.view<float>(filter_extents(e)),
+                            null_output(e), scratch, options(x, e));
+      },
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        convolution.backward(exec, x.view<float>(e), x.view<float>(e),
+                             x.view<float>(filter_extents(e)), null_output(e),
+                             null_output(filter_extents(e)), scratch, options(x, e));
+      });
+  ss::sinkhorn const normalization{0.5, 3};
+  auto const row_and_column_lengths = [](repeated_input x, extents3 e) {
+    return ss::row_and_column_lengths(x.lengths(e.batch), x.lengths(e.batch));
+  };
+  check_calls(
+      normalization,
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        normalization.forward(exec, x.view<float>(e), null_output(e), scratch,
+                              row_and_column_lengths(x, e));
+      },
+      [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        normalization.backward(exec, x.view<float>(e), x.view<float>(e), null_output(e), scratch,
+                               row_and_column_lengths(x, e));
+      });
 }
 
 TEST_CASE("csp and sinkhorn_csp") {

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -234,6 +235,35 @@ TEST_CASE_TEMPLATE("short_convolution", T, float, double, float16, bfloat16) {
         return sums;
       });
     }
+}
+
+TEST_CASE_TEMPLATE("sinkhorn", T, float, double, float16, bfloat16) {
+  for (extents3 e : {extents3{9, 4, 4}, extents3{3, 50, 37}})
+    for (ss::half_steps steps : {ss::half_steps{1, ss::side::rows}, ss::half_steps{4}})
+      for (ss::grad_mode mode : modes) {
+        ss::sinkhorn const op{0.5, steps};
+        tensor<T> logits(e), dy(e);
+        tensor<T> const initial_dlogits = mixed_specials<T>(e, 8);
+        // A NaN and an infinity propagate in their matrices, after one half-step in their rows.
+        for_each_position(e, [&](index_t b, index_t i, index_t j) {
+          logits(b, i, j) = dy(b, i, j) =
+              from_double<T>(0.25 * static_cast<double>((3 * i + j) % 8));
+        });
+        random_stream random(1);
+        logits(0, 1, 2) = random_nan<T>(random);
+        logits(1, 2, 0) = from_double<T>(std::numeric_limits<double>::infinity());
+        dy(2, 3, 1) = random_nan<T>(random);
+        check_call(static_cast<std::uint64_t>(e.length), [&](any_exec const& exec) {
+          guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+          tensor<T> y(e), dlogits = initial_dlogits;
+          op.forward(exec, std::as_const(logits).view(), y.view(), scratch.get());
+          op.backward(exec, std::as_const(dy).view(), std::as_const(logits).view(), dlogits.view(),
+                      scratch.get(), mode);
+          call_sums<T> sums{y.elements(), {}};
+          sums.append(dlogits.elements());
+          return sums;
+        });
+      }
 }
 
 TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times the recipes of examples/recipes, and the same layers in PyTorch, against softmax attention on one thread, float:
+`python examples/torch/recipe_speed/compare.py 1024`. Prints processor times, their ratios and the peak memory. Checks
+first that both compute the same. Takes minutes for each length, of which torch.compile takes about one."""
+import argparse
+import ctypes
+import gc
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+from in_torch import IMPLEMENTATIONS
+
+HERE = Path(__file__).resolve().parent
+HEADS, CHANNELS = 1, 64
+ROUND_SECONDS = 0.03  # minimum of an entry in a round
+RANK, LANDMARKS, TAPS, WINDOW, PROJECTED, BLOCK, CHUNK, ROUNDS, HALF_STEPS = 256, 64, 33, 64, 128, 64, 64, 4, 3
+# The `size` of make_layer in layers.cpp.
+SIZES = {"nystromformer": LANDMARKS, "long_short": WINDOW, "sinkhorn_transformer": BLOCK, "reformer": CHUNK, "sinkformer": HALF_STEPS}
+
+
+class Array(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("extents", ctypes.c_int64 * 4)]
+
+    def __init__(self, tensor):
+        super().__init__(tensor.data_ptr(), (ctypes.c_int64 * 4)(*tensor.shape))
+
+
+def load_layers():
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/layers.so"
+        subprocess.run(["g++", "-std=c++17", "-O2", "-shared", "-fPIC", f"-I{HERE}/../../../include", str(HERE / "layers.cpp"),
+                        "-o", library, "-pthread"], check=True)
+        layers = ctypes.CDLL(library)
+    layers.make_layer.restype = ctypes.c_void_p
+    layers.make_layer.argtypes = [ctypes.c_char_p, ctypes.c_int64, ctypes.POINTER(Array), Array, Array, ctypes.POINTER(Array)]
+    for name in ("forward_layer", "backward_layer", "delete_layer"):
+        getattr(layers, name).argtypes = [ctypes.c_void_p]
+    return layers
+
+
+def make_inputs(recipe, length):
+    """The inputs of a recipe, and how many of them have a gradient."""
+    rows = (1, HEADS, length, CHANNELS)
+    q, k, v = (torch.randn(rows) for _ in range(3))
+    if recipe == "linformer":
+        e, f = (torch.randn(1, HEADS, RANK, length) / length ** 0.5 for _ in range(2))
+        return [q, k, v, e, f], 5
+    if recipe == "nystromformer":
+        return [q, k, v, torch.randn(1, HEADS, 1, TAPS)], 4
+    if recipe == "synthesizer":
+        return [v, torch.randn(1, HEADS, length, length)], 2
+    if recipe == "long_short":
+        return [q, k, v, torch.randn(1, 1, length, HEADS * CHANNELS), torch.randn(1, HEADS, HEADS * CHANNELS, PROJECTED) / 8], 5
+    if recipe == "sinkhorn_transformer":
+        return [q, k, v, torch.randn(1, HEADS, length // BLOCK, length // BLOCK)], 4
+    if recipe == "reformer":
+        q, rotations = ((x * 16).round() / 16 for x in (q, torch.randn(1, ROUNDS, length // CHUNK // 2, CHANNELS)))
+        return [q, v, rotations], 2  # products are exact, so that all find the same buckets
+    return [q, k, v], 3
+
+
+class RecipeCall:
+    """Forward, or forward and backward, of a layer of layers.cpp."""
+
+    def __init__(self, layers, recipe, inputs, gradients, with_backward, dy):
+        self.layers, self.with_backward = layers, with_backward
+        self.y = torch.zeros_like(dy)
+        self.grads = [torch.zeros_like(x) for x in inputs[:gradients]] if with_backward else []
+        self.tensors = inputs, dy  # keeps their memory
+        arrays = [Array(x) for x in inputs], [Array(dx) for dx in self.grads]
+        views = [(Array * 5)(*list_) for list_ in arrays]
+        self.layer = layers.make_layer(recipe.encode(), SIZES.get(recipe, 0), views[0], Array(self.y), Array(dy), views[1])
+        assert self.layer, recipe
+
+    def __call__(self):
+        failed = self.layers.forward_layer(self.layer) or (self.with_backward and self.layers.backward_layer(self.layer))
+        assert not failed
+
+    def close(self):
+        self.layers.delete_layer(self.layer)
+
+
+class TorchCall:
+    """The same of an implementation of in_torch.py."""
+
+    def __init__(self, implementation, inputs, gradients, with_backward, dy):
+        self.implementation, self.with_backward, self.dy = implementation, with_backward, dy
+        self.grads = []
+        self.leaves = [x.requires_grad_(with_backward) for x in inputs[:gradients]]
+        self.constants = inputs[gradients:]
+
+    def __call__(self):
+        if not self.with_backward:
+            with torch.inference_mode():
+                self.y = self.implementation(*self.leaves, *self.constants)
+            return
+        y = self.implementation(*self.leaves, *self.constants)
+        self.grads = torch.autograd.grad(y, self.leaves, self.dy)
+        self.y = y.detach()
+
+    def close(self):
+        pass
+
+
+class Entry:
+    """A recipe by the library (`form` None) or by torch, forward or forward and backward."""
+
+    def __init__(self, layers, recipe, form, with_backward):
+        self.layers, self.recipe, self.form, self.with_backward = layers, recipe, form, with_backward
+        self.calls = 1  # in a round
+        self.seconds = []
+
+    def make_call(self, length):
+        torch.manual_seed(0)
+        inputs, gradients = make_inputs(self.recipe, length)
+        dy = torch.randn(1, HEADS, length, CHANNELS)
+        if self.form is None:
+            return RecipeCall(self.layers, self.recipe, inputs, gradients, self.with_backward, dy)
+        return TorchCall(IMPLEMENTATIONS[self.recipe][self.form], inputs, gradients, self.with_backward, dy)
+
+    def warm_up(self, length):
+        """Returns y and the gradients."""
+        call = self.make_call(length)
+        call()
+        start = time.process_time()
+        call()
+        self.calls = max(1, min(100, round(ROUND_SECONDS / (time.process_time() - start))))
+        call.close()
+        return [call.y, *call.grads]
+
+    def time_round(self, length):
+        call = self.make_call(length)
+        if self.calls > 1:
+            call()
+        start = time.process_time()
+        for _ in range(self.calls):
+            call()
+        self.seconds.append((time.process_time() - start) / self.calls)
+        call.close()
+
+    def measure_megabytes(self, length):
+        """Returns the peak memory of data and call, in a child process, whose first call loads code."""
+        read_end, write_end = os.pipe()
+        child = os.fork()
+        if child == 0:
+            self.warm_up(length)
+            gc.collect()
+            ctypes.CDLL(None).malloc_trim(0)
+            before = status_kilobytes("VmRSS")
+            call = self.make_call(length)
+            Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # resets VmHWM
+            call()
+            os.write(write_end, str(status_kilobytes("VmHWM") - before).encode())
+            os._exit(0)
+        os.close(write_end)
+        with os.fdopen(read_end) as pipe:
+            kilobytes = int(pipe.read())
+        os.waitpid(child, 0)
+        return kilobytes * 1024 / 1e6
+
+
+def status_kilobytes(name):
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith(f"{name}:")))
+
+
+def check_and_warm_up(entries, length):
+    """Compares results by torch with those by the recipe, the first entry, relative to the largest element of each tensor."""
+    expected = entries[0].warm_up(length)
+    for entry in entries[1:]:
+        for a, b in zip(entry.warm_up(length), expected, strict=True):
+            difference = ((a - b).abs().max() / b.abs().max()).item()
+            if not difference < 1e-3:
+                sys.exit(f"{entry.recipe} by {entry.form}: results differ by {difference:.1e}")
+
+
+def median_ratio(a, b):
+    return statistics.median(x / y for x, y in zip(a.seconds, b.seconds))
+
+
+def milliseconds(entry):
+    return f"{1e3 * statistics.median(entry.seconds):.3g}"
+
+
+def print_table(layers, length, recipes, rounds):
+    """Rounds time every entry once, in a random order."""
+    groups = {(recipe, with_backward): [Entry(layers, recipe, form, with_backward) for form in (None, *IMPLEMENTATIONS[recipe])]
+              for recipe in recipes for with_backward in (False, True)}
+    for entries in groups.values():
+        check_and_warm_up(entries, length)
+    in_rounds = [entry for entries in groups.values() for entry in entries]
+    for _ in range(rounds):
+        random.shuffle(in_rounds)
+        for entry in in_rounds:
+            entry.time_round(length)
+    print(f"\nN = {length}, medians of {rounds} rounds\n\n| layer | pass | ours, ms | softmax : ours | MB | torch, ms | sdpa : torch | MB "
+          "| torch : ours | form in torch |\n|" + "---|" * 10)
+    for (recipe, with_backward), (ours, *others) in groups.items():
+        softmax, sdpa = groups["softmax_attention", with_backward]
+        fastest = min(others, key=lambda entry: statistics.median(entry.seconds))
+        print(f"| {recipe} | {'forward + backward' if with_backward else 'forward'} | {milliseconds(ours)} | {median_ratio(softmax, ours):.2f} "
+              f"| {ours.measure_megabytes(length):.0f} | {milliseconds(fastest)} | {median_ratio(sdpa, fastest):.2f} "
+              f"| {fastest.measure_megabytes(length):.0f} | {median_ratio(fastest, ours):.2f} | {fastest.form} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("lengths", type=int, nargs="*", default=[1024, 4096, 16384], metavar="LENGTH", help="multiples of 128")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--recipes", default=",".join(IMPLEMENTATIONS), help="comma-separated, all by default")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    print(f"torch {torch.__version__}, {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}, [1, {HEADS}, N, {CHANNELS}]")
+    layers = load_layers()
+    for length in arguments.lengths:
+        print_table(layers, length, arguments.recipes.split(","), arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import DTYPES, Comparison, run_program, size_of_score_terms, torch
+from common import DTYPES, Comparison, run_program, torch
 from torch.nn.functional import scaled_dot_product_attention
 
 # Mask and bias codes, as in attention_file.cpp.
@@ -24,14 +24,20 @@ MASKS_AND_BIASES["host"] = MASKS_AND_BIASES["cuda"] + [(kind, (NO_BIAS, RELATIVE
                                                        for kind in range(FIXED, BIGBIRD + 1)]
 
 
-def run_torch(inputs: list, dy, scale: float, mask, dtype) -> list:
+def attention_with_constant_divisors(q, k, v, attn_mask, scale: float):
+    """Computes attention without gradients through the divisors of the softmax."""
+    scores = q @ k.mT * scale + (0 if attn_mask is None else attn_mask)
+    return (scores - scores.detach().logsumexp(-1, keepdim=True)).exp() @ v
+
+
+def run_torch(inputs: list, dy, scale: float, mask, dtype, attention=scaled_dot_product_attention) -> list:
     """Returns y and the gradients of q, k, v and, if there is one, the bias."""
     leaves = [t.detach().clone().to(dtype).requires_grad_() for t in inputs]
     attn_mask = expand_bias(leaves[3], dy.shape[2], inputs[1].shape[2]) if len(leaves) > 3 else None
     if mask is not None:
         hidden_bias = torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, float("-inf"))
         attn_mask = hidden_bias if attn_mask is None else attn_mask + hidden_bias
-    y = scaled_dot_product_attention(*leaves[:3], attn_mask=attn_mask, scale=scale)
+    y = attention(*leaves[:3], attn_mask=attn_mask, scale=scale)
     y.backward(dy.to(dtype))
     return [y.detach()] + [leaf.grad for leaf in leaves]
 
@@ -103,14 +109,15 @@ def main() -> int:
             if mask is not None and not mask.any(dim=-1).all():
                 continue  # torch returns NaN for queries without keys
             expected = run_torch(inputs, dy, scale, mask, torch.float64)
+            numerator_parts = run_torch(inputs, dy, scale, mask, torch.float64, attention_with_constant_divisors)
             torch_values = run_torch(inputs, dy, scale, mask, dtype)
             header = (DTYPES.index(dtype), materialized, kind, 0, bias, *shape)
             params = struct.pack("=11qd", *header, scale)
             actual = run_program(program, backend, Path(scratch), params, inputs, dy, dtype)
-            cancelled = size_of_score_terms(*inputs[:3], dy) * scale
-            for name, *values in zip(NAMES, actual, expected, torch_values):
+            # Backward reads y, so both parts are rounded to the dtype of the tensors.
+            for name, *values, part in zip(NAMES, actual, expected, torch_values, numerator_parts):
                 comparison.add(f"{name} of {shape} {dtype} {'materialized' if materialized else 'streaming'} mask {kind} bias {bias}",
-                               *values, dtype, cancelled)
+                               *values, dtype, part, dtype)
     return comparison.end(backend)
 
 

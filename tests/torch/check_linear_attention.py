@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import DTYPES, Comparison, run_program, size_of_score_terms, torch
+from common import DTYPES, Comparison, run_program, torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 from report.in_torch.linear_attention import IMPLEMENTATIONS, linear_attention, rows_of_w  # noqa: E402
@@ -24,6 +24,14 @@ def run_torch(sums_of, feature: str, inputs: list, dy, dtype) -> list:
     y = linear_attention(sums_of, feature, *leaves[:3], leaves[3] if len(leaves) > 3 else None)
     y.backward(dy.to(dtype))
     return [y.detach()] + [leaf.grad for leaf in leaves]
+
+
+def with_constant_divisors(sums_of):
+    """Returns an implementation without gradients through the divisors."""
+    def sums(*inputs):
+        numerators, divisors = sums_of(*inputs)
+        return numerators, divisors.detach()
+    return sums
 
 
 def move_largest_key_first(q, k, v, w) -> list:
@@ -51,13 +59,13 @@ def main() -> int:
                 inputs = move_largest_key_first(*inputs)
             dy = torch.randn(shape, dtype=torch.float64).to(dtype)
             accumulator = torch.float64 if dtype is torch.float64 else torch.float32
-            expected, torch_values = (run_torch(IMPLEMENTATIONS[direction][implementation], feature, inputs, dy, t)
-                                      for t in (torch.float64, accumulator))
+            sums_of = IMPLEMENTATIONS[direction][implementation]
+            expected, torch_values = (run_torch(sums_of, feature, inputs, dy, t) for t in (torch.float64, accumulator))
+            numerator_parts = run_torch(with_constant_divisors(sums_of), feature, inputs, dy, torch.float64)
             params = struct.pack("=8q", DTYPES.index(dtype), FEATURES.index(feature), direction == "causal", *shape, w_rows)
             actual = run_program(program, backend, Path(scratch), params, inputs, dy, dtype)
-            cancelled = size_of_score_terms(*inputs[:3], dy)
-            for name, *values in zip(NAMES, actual, expected, torch_values):
-                comparison.add(f"{name} of {shape} {dtype} {feature}, {implementation}", *values, dtype, cancelled)
+            for name, *values, part in zip(NAMES, actual, expected, torch_values, numerator_parts):
+                comparison.add(f"{name} of {shape} {dtype} {feature}, {implementation}", *values, dtype, part, accumulator)
     return comparison.end(backend)
 
 

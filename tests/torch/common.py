@@ -31,13 +31,6 @@ def run_program(program: str, backend: str, folder: Path, params: bytes, inputs:
     return results
 
 
-def size_of_score_terms(q, k, v, dy) -> float:
-    """Returns the size of the two terms of a score's gradient, <dy, v> and <dy, y>, times the largest factor of q and k. They
-    cancel if a query sees a single key."""
-    q, k, v, dy = (t.double().abs() for t in (q, k, v, dy))
-    return (dy @ v.mT).max().item() * max(q.max().item(), k.max().item(), 1.0)
-
-
 class Comparison:
     """Compares the program's error with the error of torch in the same dtype. Both are relative to torch's float64 results."""
 
@@ -45,12 +38,18 @@ class Comparison:
         self.cases = self.failures = 0
         self.worst = 0.0
 
-    def add(self, label: str, actual, expected, torch_values, dtype, cancelled: float = 0.0) -> None:
-        """Compares one tensor. `cancelled` is the size of the terms of a gradient that is exactly zero because they cancel."""
+    def add(self, label: str, actual, expected, torch_values, dtype, numerator_part, dtype_of_parts) -> None:
+        """Compares one tensor.
+
+        y is a quotient, so a gradient is the sum of two parts, through the numerator and through the divisor. They cancel, for
+        instance where a query sees a single key: then `expected` is 0, or what float64 leaves of it, and the error is that of
+        the parts. `numerator_part` is the first of them, with constant divisors; for y it is y. `dtype_of_parts` is the
+        dtype in which the program rounds the parts."""
         error, torch_error = ((tensor.to(torch.float64) - expected).abs().max().item() for tensor in (actual, torch_values))
-        scale = expected.abs().max().item() or cancelled
+        scale, parts_scale = (tensor.abs().max().item() for tensor in (expected, numerator_part))
+        rounding = max(torch.finfo(dtype).eps * scale, torch.finfo(dtype_of_parts).eps * parts_scale)
         # Allows four more roundings, since torch's gradient can be exact by chance.
-        allowed = 1e-12 * max(scale, 1) if dtype is torch.float64 else 2 * torch_error + 4 * torch.finfo(dtype).eps * scale
+        allowed = 1e-12 * max(scale, parts_scale, 1) if dtype is torch.float64 else 2 * torch_error + 4 * rounding
         self.worst = max(self.worst, error / allowed if error else 0.0)
         self.cases += 1
         if not error <= allowed:

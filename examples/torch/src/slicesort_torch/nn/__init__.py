@@ -18,7 +18,13 @@ from .multi_head import MultiHead
 from .no_mixing import NoMixing
 from .papers import ParamixerBlock, SliceformerBlock
 from .projected import Projected
-from .sinkformer import SinkformerAttention
+from .recipes.linformer import LinformerAttention
+from .recipes.long_short import LongShortAttention
+from .recipes.nystromformer import NystromformerAttention
+from .recipes.reformer import ReformerAttention
+from .recipes.sinkformer import SinkformerAttention
+from .recipes.sinkhorn_transformer import SinkhornTransformerAttention
+from .recipes.synthesizer import SynthesizerAttention
 from .slicing_sort import SlicingSort
 from .softmax_attention import SoftmaxAttention
 from .sorting_variants import MaxExchange, MultiPermutation, Shuffle
@@ -32,22 +38,28 @@ __all__ = [
     "CosformerAttention",
     "Encoder",
     "LinearAttention",
+    "LinformerAttention",
+    "LongShortAttention",
     "MaxExchange",
     "MultiHead",
     "MultiPermutation",
     "NoMixing",
+    "NystromformerAttention",
     "ParameterScope",
     "ParamixerBlock",
     "PerformerAttention",
     "Projected",
     "RandomFeatureAttention",
+    "ReformerAttention",
     "SampleShape",
     "Shuffle",
     "SinkformerAttention",
+    "SinkhornTransformerAttention",
     "SliceformerBlock",
     "SlicingSort",
     "SoftmaxAttention",
     "SparseMix",
+    "SynthesizerAttention",
 ]
 
 

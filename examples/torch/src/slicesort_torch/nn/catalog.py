@@ -7,7 +7,15 @@ from torch import nn
 from .conventions import ParameterScope
 from .csp import CSP
 from .encoder import Encoder
+from .linear_attention import CosformerAttention, LinearAttention
+from .multi_head import MultiHead
 from .no_mixing import NoMixing
+from .recipes.linformer import LinformerAttention
+from .recipes.long_short import LongShortAttention
+from .recipes.nystromformer import NystromformerAttention
+from .recipes.sinkformer import SinkformerAttention
+from .recipes.sinkhorn_transformer import SinkhornTransformerAttention
+from .recipes.synthesizer import SynthesizerAttention
 from .settings import Settings
 from .slicing_sort import SlicingSort
 from .softmax_attention import SoftmaxAttention
@@ -48,25 +56,75 @@ def sparse_mix_maker(topology: Callable[[Settings], str]) -> Maker:
     return make
 
 
-def attention_maker(mask: Callable[[Settings], str]) -> Maker:
+def heads_maker(
+    module: type[MultiHead], options: Callable[[Settings, ParameterScope], dict] = lambda *_: {}
+) -> Maker:
     def make(settings: Settings, scope: ParameterScope) -> nn.Module:
-        return SoftmaxAttention(
+        return module(
             scope.width,
-            settings.heads,
-            mask(settings),
-            settings.inner or None,
-            settings.attention_dropout,
+            heads=settings.heads,
+            inner=settings.inner or None,
             input_bias=bool(settings.input_bias),
             out_bias=bool(settings.out_bias),
             rules=scope.rules,
+            **options(settings, scope),
         )
 
     return make
 
 
+def attention_maker(mask: Callable[[Settings], str]) -> Maker:
+    return heads_maker(
+        SoftmaxAttention,
+        lambda settings, _: {"mask": mask(settings), "dropout": settings.attention_dropout},
+    )
+
+
+def linformer_maker(rank: int, one_per_head: bool, separate: bool) -> Maker:
+    return heads_maker(
+        LinformerAttention,
+        lambda settings, scope: {
+            "length": scope.rows,
+            "rank": settings.rank or rank,
+            "one_per_head": one_per_head,
+            "separate": separate,
+        },
+    )
+
+
+def nystromformer_maker(landmarks: int, taps: int) -> Maker:
+    return heads_maker(
+        NystromformerAttention,
+        lambda settings, _: {"landmarks": settings.rank or landmarks, "taps": taps},
+    )
+
+
+def synthesizer_maker(form: str, has_scores: bool) -> Maker:
+    return heads_maker(
+        SynthesizerAttention,
+        lambda settings, scope: {
+            "length": scope.rows,
+            "form": form,
+            "has_scores": has_scores,
+            "rank": settings.rank or 32,
+        },
+    )
+
+
+class GooglePerformer(LinearAttention):
+    """The Performer of the Long Range Arena, whose features are relu(x) + 1e-3."""
+
+    feature = "relu{1e-3}"
+    divisor = "sum_plus{0}"
+
+
 def window_mask(settings: Settings) -> str:
     size = settings.reach or 512
     return f"window{{{size // 2 - 1}, {size - size // 2}}}"
+
+
+def centered_window(size: int) -> str:
+    return f"window{{{(size - 1) // 2}, {size // 2}}}"
 
 
 # Order-interleave counts layers from 1 and is finest in the first layer; the variant of the
@@ -106,6 +164,28 @@ MODELS: dict[str, Maker] = {
     "softmax-global-window": attention_maker(lambda settings: f"global_{window_mask(settings)}"),
     "softmax-chunk-back": attention_maker(lambda settings: f"chunk_back{{{settings.reach or 10}}}"),
     "softmax-bigbird": attention_maker(lambda settings: f"bigbird{{{settings.reach or 64}, 3, 1, 3, {settings.seed}}}"),
+    "linear-transformer": heads_maker(LinearAttention),
+    "performer-google": heads_maker(GooglePerformer),
+    "cosformer": heads_maker(CosformerAttention),
+    "linformer": linformer_maker(256, False, True),
+    "linformer-google": linformer_maker(16, False, False),
+    "linformer-nystromformer": linformer_maker(256, True, False),
+    "linformer-lucidrains": linformer_maker(256, False, False),
+    "nystromformer": nystromformer_maker(128, 35),
+    "nystromformer-lucidrains": nystromformer_maker(256, 33),
+    "long-short": heads_maker(
+        LongShortAttention,
+        lambda settings, _: {"rank": settings.rank or 32, "mask": centered_window(settings.reach or 17)},
+    ),
+    "synthesizer": synthesizer_maker("random", True),
+    "synthesizer-random": synthesizer_maker("random", False),
+    "synthesizer-factorized": synthesizer_maker("factorized", False),
+    "synthesizer-dense": synthesizer_maker("dense", False),
+    "sinkformer": heads_maker(SinkformerAttention),
+    "sinkhorn-transformer": heads_maker(
+        SinkhornTransformerAttention,
+        lambda settings, scope: {"length": scope.rows, "block": settings.reach or 50},
+    ),
     "none": lambda settings, scope: NoMixing(scope.width, settings.mixer_hidden or settings.hidden, scope.rules),
 }
 for _name, _shift in SHIFTS.items():

@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from ..library import ops
 
@@ -35,6 +36,13 @@ def require_int(name: str, value: int, minimum: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
         raise ValueError(f"{name} is {value!r}, must be an integer of at least {minimum}")
     return value
+
+
+def require_rows(rows: int, length: int) -> int:
+    """Returns the rows of an input. Raises a ValueError if they are more than `length`."""
+    if rows > length:
+        raise ValueError(f"x has {rows} rows, must have at most {length} (length)")
+    return rows
 
 
 def require_rate(name: str, value: float) -> float:
@@ -75,13 +83,20 @@ class Conventions:
 
     def linear(self, inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
         layer = nn.Linear(inputs, outputs, bias=bias)  # initializes as `torch`
-        if self.weights == "xavier":
-            nn.init.xavier_uniform_(layer.weight)
-        elif self.weights == "normal":
-            nn.init.normal_(layer.weight, std=0.02)
+        self.initialize(layer.weight, inputs, outputs)
         if bias and self.weights != "torch":
             nn.init.zeros_(layer.bias)
         return layer
+
+    def parameter(self, *shape: int, inputs: int, outputs: int) -> nn.Parameter:
+        """Returns weights between so many inputs and outputs."""
+        return nn.Parameter(self.initialize(torch.empty(shape), inputs, outputs))
+
+    def initialize(self, weight: Tensor, inputs: int, outputs: int) -> Tensor:
+        if self.weights == "normal":
+            return nn.init.normal_(weight, std=0.02)
+        bound = math.sqrt(6 / (inputs + outputs) if self.weights == "xavier" else 1 / inputs)
+        return nn.init.uniform_(weight, -bound, bound)
 
     def norm(self, width: int) -> nn.LayerNorm:
         return nn.LayerNorm(width, eps=self.norm_epsilon)

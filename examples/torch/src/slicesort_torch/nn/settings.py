@@ -71,6 +71,7 @@ class Settings:
     """The settings that a model depends on, with the names and defaults of `slicesort_train`'s
     flags. 0 selects a default that depends on others: `inner` the width, `mixer_hidden` the value
     of `hidden`, `factors` ceil(log2 length), `reach` the published sizes of masks and topologies,
+    `rank` the published number of projected rows or landmarks,
     `group` one group of all rows."""
 
     task: str = "adding"
@@ -95,8 +96,8 @@ class Settings:
     inner: int = 0
     group: int = 2
     reach: int = 0
-    rank: int = 0  # rank and rounds: of models that are not in torch
-    rounds: int = 0
+    rank: int = 0
+    rounds: int = 0  # of models that are not in torch
     mixer_hidden: int = 0
     factors: int = 0
     input_bias: int = 0

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import functional as F
-from .conventions import Conventions, require_int, require_one_of, require_policy
+from .conventions import Conventions, require_int, require_one_of, require_policy, require_rows
 from .mlp import MLP
 
 
@@ -73,8 +73,7 @@ class SparseMix(nn.Module):
         self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
     ) -> Tensor:
         """`start` is the embedding x0; None: x, as in the first layer. `lengths`, int64 [batch]."""
-        if x.shape[1] > self.length:
-            raise ValueError(f"x has {x.shape[1]} rows, must have at most {self.length} (length)")
+        require_rows(x.shape[1], self.length)
         return F.sparse_mix(
             self.value(x),
             self.weights(x if start is None else start),

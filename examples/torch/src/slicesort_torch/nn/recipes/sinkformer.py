@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sinkformer's attention."""
-import torch
 from torch import Tensor
 
-from .. import functional as F
-from .conventions import require_int
-from .multi_head import MultiHead
+from ... import functional as F
+from ..conventions import require_int
+from ..multi_head import MultiHead, zero_padding
 
 
 class SinkformerAttention(MultiHead):
@@ -24,16 +23,9 @@ class SinkformerAttention(MultiHead):
             raise ValueError(f"half_steps is {half_steps}, must be odd")
         self.half_steps = half_steps
 
-    def forward(
-        self, x: Tensor, lengths: Tensor | None = None, start: Tensor | None = None
-    ) -> Tensor:
-        if lengths is not None:
-            # Products read padding rows; their weight is 0, and 0 times NaN or infinity is NaN.
-            padding = torch.arange(x.shape[1], device=x.device) >= lengths[:, None]
-            x = x.masked_fill(padding[..., None], 0)
-        return super().forward(x, lengths, start)
-
     def attend(self, q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None) -> Tensor:
+        # Products read padding rows; their weight is 0, and 0 times NaN or infinity is NaN.
+        q, k, v = (zero_padding(t, lengths) for t in (q, k, v))
         if lengths is not None:
             lengths = lengths.repeat_interleave(self.heads)
         scores = (q @ k.mT).flatten(0, 1)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of other papers: the recipes of examples/recipes as modules."""

@@ -66,7 +66,7 @@ SLICESORT_OPERATORS_BEGIN
 ///   the tiles that the mask excludes; backward takes 2.5 times as many.
 ///
 /// @tparam Mask the keys that each query sees: `mask::full`, `causal`, `window`, `block_local`,
-///         `strided`, `both`, or a user-defined type (`mask.hpp`).
+///         `strided`, `segments`, `tensor`, `both`, or a user-defined type (`mask.hpp`).
 /// @tparam Algorithm `streaming`, with exact or native products, or `materialized<Gemm>`
 ///         (`attention_algorithm.hpp`).
 template <class Mask = mask::full, class Algorithm = streaming>
@@ -135,7 +135,7 @@ class softmax_attention {
           if (c.ok() && traits::saves_weights)
             detail::check_ungrouped(c, detail::describe_shape("v", v),
                                     detail::describe_shape("q", q));
-          if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
+          if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length, false, q.batch, q.heads});
         });
   }
   /// Overload for views, `{q, k, v}` or `{q, k, v, bias}` of one type, and optionally the gradients
@@ -236,7 +236,8 @@ class softmax_attention {
       if (c.ok())
         detail::check_mask(
             c, mask_,
-            {inputs.v.shape.length, inputs.q.shape.length, params.lengths.keys.data() != nullptr});
+            {inputs.v.shape.length, inputs.q.shape.length, params.lengths.keys.data() != nullptr,
+             inputs.q.shape.batch, inputs.q.shape.heads});
       if (c.ok()) params.in.bias = detail::pair_bias(params.in);
     });
   }

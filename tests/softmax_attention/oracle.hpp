@@ -226,7 +226,7 @@ class attention_oracle {
     std::vector<bounded> score;
     long double max_score = 0, upper_max = 0, lower_max = 0;
     for (index_t j = 0; j < problem_.valid_keys(sample_); ++j) {
-      if (!(problem_.is_visible ? problem_.is_visible(head_, query_, j)
+      if (!(problem_.is_visible ? problem_.is_visible(sample_, head_, query_, j)
             : problem_.sparse   ? is_visible_pair(*problem_.sparse, head_, query_, j)
                                 : is_visible_pair(problem_.mask, query_, j)))
         continue;

@@ -67,7 +67,8 @@ struct attention_problem {
   pattern_mask mask;
   std::optional<sparse_mask> sparse;  // replaces `mask`
   std::optional<double> scale;
-  std::function<bool(index_t head, index_t query, index_t key)> is_visible;  // replaces both masks
+  // Replaces both masks.
+  std::function<bool(index_t sample, index_t head, index_t query, index_t key)> is_visible;
   std::vector<T> q, k, v, bias, dy;  // bias is empty or has bias_shape()
   attention_bias_layout bias_layout{}, dbias_layout{};
   ss::dropout dropout;

@@ -4,6 +4,7 @@
 #include <slicesort/equivalent_matrix.hpp>
 #include <slicesort/softmax_attention.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -39,6 +40,14 @@ struct same_document {
   }
 };
 // [/snippet custom]
+
+// [query][key]: true if the key is not after the query.
+std::array<bool, 16 * 16> lower_triangle() {
+  std::array<bool, 16 * 16> table{};
+  for (std::size_t i = 0; i < 16; ++i)
+    for (std::size_t j = 0; j <= i; ++j) table[i * 16 + j] = true;
+  return table;
+}
 
 // Draws one line per query, of 16, with a '#' for each key that the query attends to.
 using lines = std::vector<std::string>;
@@ -86,6 +95,16 @@ int main() {
   std::uint8_t const bits[] = {0b0101, 0b0010, 0b1100, 0b1001};
   mask::block_pairs const pairs{ss::tensor1<std::uint8_t const>(bits, 4), 4, 16};
   // [/snippet compose]
+  // [snippet stored]
+  // Three samples packed into one sequence: rows 0 to 4, 5 to 7 and 8 to 15.
+  std::int32_t const offsets[] = {0, 5, 8, 16};
+  mask::segments const samples{ss::tensor1<std::int32_t const>(offsets, 4)};
+  mask::both const causal_samples{mask::causal{}, samples};
+
+  // A boolean per pair of each head, [1, 1, 16, 16]. A padding mask of keys is [batch, 1, 1, 16].
+  std::array<bool, 16 * 16> const visible = lower_triangle();
+  mask::tensor const pair_table{ss::tensor4<bool const>(visible.data(), {1, 1, 16, 16})};
+  // [/snippet stored]
   std::vector<ss::index_t> const documents = {0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2};
   same_document const packed{ss::tensor1<ss::index_t const>(documents.data(), documents.size())};
 
@@ -100,6 +119,11 @@ int main() {
   print_beside({"either window, globals", "both causal, fixed", "both causal, same_document"},
                {picture(longformer), picture(sparse_transformer),
                 picture(mask::both{mask::causal{}, packed})});
+
+  bool const same_segments = picture(causal_samples) == picture(mask::both{mask::causal{}, packed});
+  bool const same_table = picture(pair_table) == picture(mask::causal{});
+  std::printf("segments are the documents: %s; the table is causal: %s\n",
+              same_segments ? "true" : "false", same_table ? "true" : "false");
 
   ss::softmax_attention<same_document> const op{packed};
   float zero = 0;
@@ -180,4 +204,5 @@ int main() {
 // #...........###.          ...#...#...###..          ........######..
 // #............###          ...#...#...####.          ........#######.
 // #.............##          ...#...#...#####          ........########
+// segments are the documents: true; the table is causal: true
 // softmax_attention.forward: mask same_document: each key must have a document (k.length is 8)

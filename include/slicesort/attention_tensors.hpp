@@ -16,7 +16,9 @@
 SLICESORT_TYPES_BEGIN
 
 /// Inputs of attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys, channels]`,
-/// v `[batch, heads, keys, values]`, and an optional bias of the scores. The bias is per pair,
+/// v `[batch, heads, keys, values]`, and an optional bias of the scores. k and v may have fewer
+/// heads, a divisor of q's: groups of consecutive query heads then share a head of k and v (GQA,
+/// or MQA with one). The bias is per pair,
 /// `[batch, heads, queries, keys]`, or relative, `[batch, heads, 1, queries + keys - 1]`, where
 /// query i and key j read element `j - i + queries - 1`. Its batch or heads may be 1, to share it
 /// between all samples or heads.

@@ -119,11 +119,11 @@ struct single_head_mask : head_mask_t<Mask> {
   void for_head(index_t) const = delete;
 };
 template <class Mask>
-auto select_head(Mask const& mask, index_t head) {
+auto select_head(Mask const& mask, index_t batch, index_t head) {
   if constexpr (has_for_head<Mask>)
-    return single_head_mask<Mask>{mask.for_head(head)};
+    return single_head_mask<Mask>{mask_of_head(mask, batch, head)};
   else
-    return (void)head, mask;
+    return (void)batch, (void)head, mask;
 }
 
 SLICESORT_DETAIL_END
@@ -314,7 +314,7 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   std::vector<double> zeros(static_cast<std::size_t>(map.columns)),
       means(static_cast<std::size_t>(map.size));
   inputs.v = tensor4<double const>(zeros.data(), {1, 1, map.columns, 1});
-  softmax_attention const whole(detail::select_head(op.mask(), head),
+  softmax_attention const whole(detail::select_head(op.mask(), batch, head),
                                 std::optional(op.scale(in.q.extents().channels)), materialized<>{});
   scratch memory;
   whole.forward(exec::host{}, inputs, tensor4<double>(means.data(), {1, 1, map.size, 1}),

@@ -37,6 +37,9 @@ SLICESORT_OPERATORS_BEGIN
 ///   (`attention_inputs`); the state: `saved_extents`. Any strides: `split_heads` views `[batch,
 ///   length, heads * channels]` in this form. Inputs that heads or samples share have a stride of
 ///   0; their gradients have separate elements for each head or sample.
+/// - **Grouped heads** (`streaming` only): k and v may have a divisor of q's heads (GQA; MQA with
+///   one). With `g = q.heads / k.heads`, query heads `g * h` to `g * h + g - 1` read head h of k
+///   and v, and dk and dv are sums over them, in order and rounded once.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors have
 ///   the same type, except the state of `streaming`, which has the accumulator's type (double for
 ///   double, else float).
@@ -63,7 +66,7 @@ SLICESORT_OPERATORS_BEGIN
 ///   the tiles that the mask excludes; backward takes 2.5 times as many.
 ///
 /// @tparam Mask the keys that each query sees: `mask::full`, `causal`, `window`, `block_local`,
-///         `strided`, `both`, or a user-defined type (`mask.hpp`).
+///         `strided`, `segments`, `tensor`, `both`, or a user-defined type (`mask.hpp`).
 /// @tparam Algorithm `streaming`, with exact or native products, or `materialized<Gemm>`
 ///         (`attention_algorithm.hpp`).
 template <class Mask = mask::full, class Algorithm = streaming>
@@ -129,7 +132,10 @@ class softmax_attention {
         exec, "softmax_attention.workspace_bytes", shape, [&](detail::checker& c) {
           detail::check_attention_shapes<detail::accumulator_t<T>>(c, q, v, dbias,
                                                                    scale(q.channels));
-          if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length});
+          if (c.ok() && traits::saves_weights)
+            detail::check_ungrouped(c, detail::describe_shape("v", v),
+                                    detail::describe_shape("q", q));
+          if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length, false, q.batch, q.heads});
         });
   }
   /// Overload for views, `{q, k, v}` or `{q, k, v, bias}` of one type, and optionally the gradients
@@ -224,12 +230,14 @@ class softmax_attention {
       auto const inputs = detail::info_of(params.in);
       detail::check_attention<detail::accumulator_t<typename Params::element>>(
           c, inputs, params.scale, params.lengths);
+      if (c.ok() && traits::saves_weights) detail::check_ungrouped(c, inputs.k, inputs.q);
       rules(c, inputs);
       if (c.ok()) detail::check_dropout(c, params.drop, inputs.q.shape.heads);
       if (c.ok())
         detail::check_mask(
             c, mask_,
-            {inputs.v.shape.length, inputs.q.shape.length, params.lengths.keys.data() != nullptr});
+            {inputs.v.shape.length, inputs.q.shape.length, params.lengths.keys.data() != nullptr,
+             inputs.q.shape.batch, inputs.q.shape.heads});
       if (c.ok()) params.in.bias = detail::pair_bias(params.in);
     });
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention under a mask that is known at compile time. The operator tests use a mask selected at
-// run time, and hence different kernels. The results must agree with the host's.
+// Attention under masks that are known at compile time, one of them in device memory. The operator
+// tests use a mask selected at run time, and hence different kernels. The results must agree with
+// the host's.
 #include "backend/device.hpp"
 
 #include "support/inputs.hpp"
@@ -12,7 +13,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 using namespace support;
@@ -112,11 +115,47 @@ struct one_buffer {
   }
 };
 
+// Masks, and the bytes that they read: the host's or copies on the device.
+struct causal_mask {
+  static std::vector<unsigned char> bytes(shape) { return {0}; }
+  static ss::mask::causal make(shape, void const*) { return {}; }
+};
+// Three segments, and a table of booleans with tiles that are true, false or mixed.
+struct stored_masks {
+  static constexpr std::size_t table_offset = 4 * sizeof(std::int32_t);
+
+  static std::vector<unsigned char> bytes(shape sizes) {
+    auto const pairs = static_cast<std::size_t>(sizes.queries * sizes.keys);
+    std::vector<unsigned char> bytes(table_offset + 2 * pairs, 0);
+    std::int32_t const offsets[] = {0, 40, 41, static_cast<std::int32_t>(sizes.queries)};
+    std::memcpy(bytes.data(), offsets, sizeof offsets);
+    random_stream random(5);
+    for (std::size_t n = 0; n < 2 * pairs; ++n) {
+      index_t const row = static_cast<index_t>(n) / sizes.keys;
+      bytes[table_offset + n] = row % 100 < 32 || (row % 100 > 70 && random.below(2) == 0) ? 1 : 0;
+    }
+    return bytes;
+  }
+  static auto make(shape sizes, void const* data) {
+    auto const* const first = static_cast<unsigned char const*>(data);
+    ss::mask::segments<std::int32_t> const segments{
+        {reinterpret_cast<std::int32_t const*>(first), 4}};
+    ss::mask::tensor const table{
+        {reinterpret_cast<bool const*>(first + table_offset), {1, 2, sizes.queries, sizes.keys}}};
+    return ss::mask::both<ss::mask::segments<std::int32_t>, ss::mask::tensor>{segments, table};
+  }
+};
+
 // The last sample has only the first `last_keys` keys.
-template <class Algorithm, class T, class Tuning = default_tuning>
+template <class Algorithm, class T, class Masks = causal_mask, class Tuning = default_tuning>
 void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
   using state_type = typename ss::detail::attention_traits<Algorithm>::template state<T>;
-  ss::softmax_attention<ss::mask::causal, Algorithm> const op;
+  std::vector<unsigned char> const mask_bytes = Masks::bytes(sizes);
+  auto const make_op = [&](void const* mask_data) {
+    auto const mask = Masks::make(sizes, mask_data);
+    return ss::softmax_attention<std::decay_t<decltype(mask)>, Algorithm>(mask);
+  };
+  auto const op = make_op(mask_bytes.data());
   std::vector<index_t> lengths(static_cast<std::size_t>(sizes.batch), sizes.keys);
   lengths.back() = last_keys;
   std::vector<T> inputs(4 * sizes.max_elements()), outputs(5 * sizes.max_elements(), T(0));
@@ -140,13 +179,15 @@ void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
   device_bytes device_lengths(lengths.size() * sizeof(index_t));
   device_bytes const device_state(state.size() * sizeof(state_type));
   device_bytes const scratch(workspace_bytes(exec), 0x11);
+  device_bytes device_mask(mask_bytes.size());
+  device_mask.upload(mask_bytes.data());
   device_inputs.upload(inputs.data());
   device_lengths.upload(lengths.data());
   memory.inputs = static_cast<T*>(device_inputs.data());
   memory.outputs = static_cast<T*>(device_outputs.data());
   memory.state = static_cast<state_type*>(device_state.data());
   memory.lengths = static_cast<index_t*>(device_lengths.data());
-  forward_and_backward(op, exec, memory, {scratch.data(), scratch.size()});
+  forward_and_backward(make_op(device_mask.data()), exec, memory, {scratch.data(), scratch.size()});
   stream.wait();
   std::vector<T> downloaded(outputs.size(), T(0));
   auto const bytes = device_outputs.download();
@@ -166,8 +207,9 @@ void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
 // none.
 template <class Algorithm, class T, class Tuning = default_tuning>
 void check_shapes(index_t channels, Tuning tuning = {}) {
-  check_attention<Algorithm, T>({1, 70, 90, channels, dbias_kind::per_pair}, 90, tuning);
-  check_attention<Algorithm, T>({2, 200, 64, channels, dbias_kind::none}, 0, tuning);
+  check_attention<Algorithm, T, causal_mask>({1, 70, 90, channels, dbias_kind::per_pair}, 90,
+                                             tuning);
+  check_attention<Algorithm, T, causal_mask>({2, 200, 64, channels, dbias_kind::none}, 0, tuning);
 }
 template <class Algorithm, class T>
 void check_summed_dbias() {
@@ -187,4 +229,8 @@ TEST_CASE_TEMPLATE("causal, streaming", T, float, double, float16, bfloat16) {
 TEST_CASE_TEMPLATE("causal, materialized", T, float, double, float16, bfloat16) {
   check_shapes<ss::materialized<>, T>(128);
   check_summed_dbias<ss::materialized<>, T>();
+}
+TEST_CASE_TEMPLATE("masks in device memory", T, float, double, float16, bfloat16) {
+  check_attention<ss::streaming, T, stored_masks>({2, 140, 140, 20, dbias_kind::per_pair}, 131);
+  check_attention<ss::streaming, T, stored_masks>({1, 140, 140, 20, dbias_kind::relative}, 140);
 }

@@ -74,6 +74,30 @@ TEST_CASE_TEMPLATE("every mask", T, float, double, float16, bfloat16) {
   report<T>(max_ratios);
 }
 
+// Several query heads share a head of k and v: every mask, backend and kind of bias.
+TEST_CASE_TEMPLATE("grouped heads", T, float, double, float16, bfloat16) {
+  std::uint64_t seed = sizeof(T) * 100 + 50;
+  attention_size const sizes[] = {{2, 4, 33, 33, 8, 8, 2},
+                                  {1, 6, 40, 21, 5, 17, 3},
+                                  {2, 2, 19, 70, 70, 3, 2},
+                                  {1, 3, 64, 64, 33, 40, 3}};
+  for (mask_kind kind : all_mask_kinds)
+    for (attention_size size : sizes) {
+      auto p = random_attention<T>(size, ++seed, kind);
+      if (seed % 5 == 0) p.sparse = random_sparse_mask(seed);
+      if (seed % 4 == 0) p.dropout = {0.3, seed};
+      if (seed % 3 == 0) {
+        p.shared_bias = false;
+        p = with_bias_layouts(p, static_cast<unsigned>(seed * 7) % bias_layout_cases, seed);
+      }
+      solved_attention<T> const solved(p);
+      for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
+        CHECK(check_attention(solved, exec, ss::streaming{},
+                              memory_layout{static_cast<int>(seed % 3)}) == "");
+      });
+    }
+}
+
 // Visible keys have equal weights.
 TEST_CASE_TEMPLATE("a scale of 0", T, float, float16) {
   for (mask_kind kind : all_mask_kinds) {

@@ -120,6 +120,53 @@ TEST_CASE_TEMPLATE("one head at a time, and repeated calls", T, float, double, f
   }
 }
 
+// Grouped heads read k and v as if these were repeated, and sum the gradients in a fixed order.
+TEST_CASE_TEMPLATE("grouped heads", T, float, double, bfloat16) {
+  std::uint64_t seed = 100;
+  for (attention_size size :
+       {attention_size{2, 4, 40, 35, 8, 9, 2}, attention_size{1, 6, 17, 70, 33, 32, 6}})
+    for (auto algorithm : {ss::streaming{}, ss::streaming{ss::products::native}}) {
+      auto const p = random_attention<T>(size, ++seed);
+      attention_problem<T> repeated = p;
+      repeated.size.group = 1;
+      auto const repeat = [&](std::vector<T>& values, extents4 grouped) {
+        std::vector<T> const heads = values;
+        auto const elements = static_cast<std::ptrdiff_t>(grouped.length * grouped.channels);
+        values.clear();
+        for (index_t b = 0; b < size.batch; ++b)
+          for (index_t h = 0; h < size.heads; ++h) {
+            auto const first =
+                heads.begin() + static_cast<std::ptrdiff_t>(
+                                    attention_size::offset_of(grouped, b, h / size.group, 0, 0));
+            values.insert(values.end(), first, first + elements);
+          }
+      };
+      repeat(repeated.k, size.k()), repeat(repeated.dk, size.k());
+      repeat(repeated.v, size.v()), repeat(repeated.dv, size.v());
+      for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
+        CAPTURE(p.describe());
+        CAPTURE(describe_exec(exec));
+        auto const grouped = run_attention(p, exec, algorithm),
+                   separate = run_attention(repeated, exec, algorithm);
+        CHECK(same_bits(grouped.y, separate.y));
+        CHECK(same_bits(grouped.state, separate.state));
+        CHECK(same_bits(grouped.dq, separate.dq));
+        CHECK(same_bits(grouped.dbias, separate.dbias));
+      });
+      if (!testing(backend_kind::host)) continue;
+      auto const expected = run_attention(p, ss::exec::host{}, algorithm);
+      for (unsigned threads : {2u, 5u})
+        CHECK(same_results(run_attention(p, ss::exec::host{threads}, algorithm), expected));
+      if (algorithm.kind == ss::products::native) {
+        solved_attention<T> const solved(p);
+        CHECK(check_attention(solved, ss::exec::host{2}, algorithm) == "");
+      } else {
+        for (ss::isa set : available_isas())
+          CHECK(same_results(run_attention(p, ss::exec::host{2, set}, algorithm), expected));
+      }
+    }
+}
+
 TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {
   if (!testing(backend_kind::blocks)) return;
   std::uint64_t seed = 120;

@@ -35,15 +35,12 @@ void for_each_library_mask(index_t keys, F const& f) {
 template <class Mask, class T>
 attention_problem<T> with_mask(attention_problem<T> p, Mask const& mask) {
   index_t const keys = p.size.keys;
-  p.is_visible = [mask, keys](index_t head, index_t i, index_t j) {
+  p.is_visible = [mask, keys](index_t sample, index_t head, index_t i, index_t j) {
     auto const is_visible = [&](auto const& head_mask) {
       ss::key_range const range = ss::detail::clamped_key_range(head_mask, i, keys);
       return range.first <= j && j < range.last && ss::detail::allows_key(head_mask, i, j);
     };
-    if constexpr (ss::detail::has_for_head<Mask>)
-      return is_visible(mask.for_head(head));
-    else
-      return (void)head, is_visible(mask);
+    return is_visible(ss::detail::mask_of_head(mask, sample, head));
   };
   return p;
 }

@@ -181,7 +181,9 @@ class attention_oracle {
  private:
   static long double exponential(long double x) { return std::exp(std::min(x, 5000.0L)); }
   std::size_t offset_of(extents4 e, index_t row, index_t c) const {
-    return attention_size::offset_of(e, sample_, head_, row, c);
+    bool const is_grouped = e.heads != problem_.size.heads;  // e: extents of k or v
+    return attention_size::offset_of(e, sample_, is_grouped ? head_ / problem_.size.group : head_,
+                                     row, c);
   }
   static std::vector<long double> values(std::vector<T> const& elements) {
     std::vector<long double> result;
@@ -224,7 +226,7 @@ class attention_oracle {
     std::vector<bounded> score;
     long double max_score = 0, upper_max = 0, lower_max = 0;
     for (index_t j = 0; j < problem_.valid_keys(sample_); ++j) {
-      if (!(problem_.is_visible ? problem_.is_visible(head_, query_, j)
+      if (!(problem_.is_visible ? problem_.is_visible(sample_, head_, query_, j)
             : problem_.sparse   ? is_visible_pair(*problem_.sparse, head_, query_, j)
                                 : is_visible_pair(problem_.mask, query_, j)))
         continue;
@@ -309,7 +311,8 @@ class attention_oracle {
   void add_gradients(index_t j, bounded p, bounded delta) {
     auto const& size = problem_.size;
     long double const key_sum_error = roundings_.gamma(size.keys + size.keys / 8 + 20),
-                      query_sum_error = roundings_.gamma(size.queries + size.queries / 8 + 20);
+                      query_sum_error =
+                          roundings_.gamma((size.queries + size.queries / 8 + 20) * size.group);
     auto const product = [&](bounded& sum, bounded a, long double b, long double roundings,
                              long double scale = 1) {
       long double const max_a = std::fabs(a.value) + a.error;

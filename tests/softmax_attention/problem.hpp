@@ -25,10 +25,11 @@ namespace support {
 
 struct attention_size {
   index_t batch, heads, queries, keys, channels, values;
+  index_t group = 1;  // query heads per head of k and v
 
   extents4 q() const { return {batch, heads, queries, channels}; }
-  extents4 k() const { return {batch, heads, keys, channels}; }
-  extents4 v() const { return {batch, heads, keys, values}; }
+  extents4 k() const { return {batch, heads / group, keys, channels}; }
+  extents4 v() const { return {batch, heads / group, keys, values}; }
   extents4 y() const { return {batch, heads, queries, values}; }
   extents4 pairs() const { return {batch, heads, queries, keys}; }
   // Returns the offset of element (b, h, i, c).
@@ -66,7 +67,8 @@ struct attention_problem {
   pattern_mask mask;
   std::optional<sparse_mask> sparse;  // replaces `mask`
   std::optional<double> scale;
-  std::function<bool(index_t head, index_t query, index_t key)> is_visible;  // replaces both masks
+  // Replaces both masks.
+  std::function<bool(index_t sample, index_t head, index_t query, index_t key)> is_visible;
   std::vector<T> q, k, v, bias, dy;  // bias is empty or has bias_shape()
   attention_bias_layout bias_layout{}, dbias_layout{};
   ss::dropout dropout;
@@ -108,6 +110,7 @@ struct attention_problem {
       out << names[static_cast<int>(mask.kind)] << "{" << mask.a << "," << mask.b << "}";
     out << " [B,H,N,M,D,E]=[" << size.batch << "," << size.heads << "," << size.queries << ","
         << size.keys << "," << size.channels << "," << size.values << "] " << title
+        << (size.group == 1 ? "" : " group=" + std::to_string(size.group))
         << (bias.empty() ? "" : " bias" + bias_layout.describe())
         << (shared_keys ? " shared keys" : "") << (shared_bias ? " shared bias" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "");

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Masks of attention: the keys that a query attends to. This header has the simplest masks and the
-/// combinations of two; `sparse_mask.hpp` and `bigbird.hpp`, which it includes, have masks that
-/// skip tiles within a range. For user-defined masks see `mask_protocol.hpp`.
+/// combinations of two. It includes `sparse_mask.hpp` and `bigbird.hpp`, whose masks skip tiles
+/// within a range, and `masks/stored_mask.hpp`, whose masks read your tensors. For user-defined
+/// masks see `mask_protocol.hpp`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/policies/bigbird.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/policies/masks/stored_mask.hpp>
 #include <slicesort/policies/sparse_mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -187,8 +189,8 @@ struct both {
   template <class M = A,
             std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>
   SLICESORT_HD_ABI_TAG constexpr both<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
-      index_t head) const {
-    return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
+      index_t sample, index_t head) const {
+    return {detail::mask_of_head(a, sample, head), detail::mask_of_head(b, sample, head)};
   }
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     char const* const error = detail::mask_error(a, call);
@@ -235,8 +237,8 @@ struct either {
   template <class M = A,
             std::enable_if_t<detail::has_for_head<M> || detail::has_for_head<B>, int> = 0>
   SLICESORT_HD_ABI_TAG constexpr either<detail::head_mask_t<M>, detail::head_mask_t<B>> for_head(
-      index_t head) const {
-    return {detail::mask_of_head(a, head), detail::mask_of_head(b, head)};
+      index_t sample, index_t head) const {
+    return {detail::mask_of_head(a, sample, head), detail::mask_of_head(b, sample, head)};
   }
   SLICESORT_ABI_TAG constexpr char const* validate(mask_call call) const {
     if (char const* const error = detail::mask_error(a, call)) return error;

@@ -17,8 +17,8 @@
 /// `first_query + i` attends to the key, which is in `[0, keys)`. The host calls it instead of the
 ///   functions above for the pairs of a tile, which is faster for patterns that do not consist of
 ///   blocks.
-/// - `auto for_head(index_t head) const`: the mask of a head, if masks differ between heads. It has
-///   the functions above.
+/// - `auto for_head(index_t head) const`, or `for_head(index_t sample, index_t head) const`: the
+///   mask of a head, if masks differ between heads or samples. It has the functions above.
 /// - `char const* validate(index_t keys) const`, or `validate(mask_call) const`: returns null or
 ///   the error of its parameters.
 ///
@@ -41,15 +41,22 @@ struct key_range {
   index_t first, last;
 };
 
-/// Properties of the call that a mask is validated for: the number of keys, the number of queries
-/// (-1 if unknown), and if samples have key lengths (`attention_options::lengths`).
+/// Properties of the call that a mask is validated for: the number of keys, the numbers of queries,
+/// samples and query heads (-1 if unknown), and if samples have key lengths
+/// (`attention_options::lengths`).
 struct mask_call {
   index_t keys, queries = -1;
   bool has_lengths = false;
+  index_t batch = -1, heads = -1;
 
   SLICESORT_ABI_TAG constexpr mask_call(index_t keys_of_call, index_t queries_of_call = -1,
-                                        bool lengths = false)
-      : keys(keys_of_call), queries(queries_of_call), has_lengths(lengths) {}
+                                        bool lengths = false, index_t samples = -1,
+                                        index_t query_heads = -1)
+      : keys(keys_of_call),
+        queries(queries_of_call),
+        has_lengths(lengths),
+        batch(samples),
+        heads(query_heads) {}
 };
 
 SLICESORT_TYPES_END
@@ -96,21 +103,28 @@ inline constexpr bool
         true;
 
 template <class Mask, class = void>
-inline constexpr bool has_for_head = false;
+inline constexpr bool has_for_sample = false;
+template <class Mask>
+inline constexpr bool has_for_sample<
+    Mask, std::void_t<decltype(std::declval<Mask const&>().for_head(index_t{}, index_t{}))>> = true;
+template <class Mask, class = void>
+inline constexpr bool has_for_head = has_for_sample<Mask>;
 template <class Mask>
 inline constexpr bool
     has_for_head<Mask, std::void_t<decltype(std::declval<Mask const&>().for_head(index_t{}))>> =
         true;
 
 template <class Mask>
-SLICESORT_HD constexpr auto mask_of_head(Mask const& mask, index_t head) {
-  if constexpr (has_for_head<Mask>)
-    return mask.for_head(head);
+SLICESORT_HD constexpr auto mask_of_head(Mask const& mask, index_t sample, index_t head) {
+  if constexpr (has_for_sample<Mask>)
+    return mask.for_head(sample, head);
+  else if constexpr (has_for_head<Mask>)
+    return (void)sample, mask.for_head(head);
   else
-    return (void)head, mask;
+    return (void)sample, (void)head, mask;
 }
 template <class Mask>
-using head_mask_t = decltype(mask_of_head(std::declval<Mask const&>(), index_t{}));
+using head_mask_t = decltype(mask_of_head(std::declval<Mask const&>(), index_t{}, index_t{}));
 
 template <class Mask>
 using is_mask = std::bool_constant<has_range<head_mask_t<Mask>> || has_allows<head_mask_t<Mask>>>;

@@ -53,16 +53,28 @@ inline void check_heads(checker& c, attention_view const& view, attention_view c
   c.extent(view, "batch", view.shape.batch, like.name, like.shape.batch);
   c.extent(view, "heads", view.shape.heads, like.name, like.shape.heads);
 }
-// Checks that `view` has the batch and heads of `like`, the length of `rows` and the width of
-// `width`.
-inline void check_rows(checker& c, attention_view const& view, attention_view const& like,
-                       attention_view const& rows, attention_view const& width,
-                       char const* width_axis) {
-  check_heads(c, view, like);
+// Checks that keys or values have the batch of q and a divisor of its heads.
+inline void check_kv_heads(checker& c, attention_view const& view, attention_view const& q) {
+  c.extent(view, "batch", view.shape.batch, q.name, q.shape.batch);
+  index_t const heads = q.shape.heads, kv_heads = view.shape.heads;
+  if (kv_heads != heads && (kv_heads < 1 || heads < 1 || heads % kv_heads != 0))
+    c.fail(error_kind::argument, "%s.heads is %lld, must divide %lld (%s.heads)", view.name,
+           static_cast<long long>(kv_heads), static_cast<long long>(heads), q.name);
+}
+// Checks that `view` has the length of `rows` and the width of `width`.
+inline void check_matrix(checker& c, attention_view const& view, attention_view const& rows,
+                         attention_view const& width, char const* width_axis) {
   check_axis(c, view, view.axes.length, view.shape.length, rows, rows.axes.length,
              rows.shape.length);
   check_axis(c, view, view.axes.channels, view.shape.channels, width, width_axis,
              width_axis == width.axes.length ? width.shape.length : width.shape.channels);
+}
+// Checks that `view` also has the batch and heads of `like`.
+inline void check_rows(checker& c, attention_view const& view, attention_view const& like,
+                       attention_view const& rows, attention_view const& width,
+                       char const* width_axis) {
+  check_heads(c, view, like);
+  check_matrix(c, view, rows, width, width_axis);
 }
 inline void check_rows(checker& c, attention_view const& view, attention_view const& like,
                        attention_view const& rows, attention_view const& width) {
@@ -107,8 +119,9 @@ struct attention_info {
 inline void check_inputs(checker& c, attention_info const& inputs,
                          attention_lengths const& lengths) {
   inputs.for_each([&](view_info const& view) { c.view(view); });
-  check_rows(c, inputs.k, inputs.q, inputs.k, inputs.q);
-  check_rows(c, inputs.v, inputs.q, inputs.k, inputs.v);
+  check_kv_heads(c, inputs.k, inputs.q);
+  check_matrix(c, inputs.k, inputs.k, inputs.q, inputs.q.axes.channels);
+  check_rows(c, inputs.v, inputs.k, inputs.k, inputs.v);
   c.rows_countable(inputs.q);
   c.rows_countable(inputs.k);
   c.lengths("lengths", lengths.keys, inputs.q.shape.batch, inputs.k.shape.length);
@@ -122,7 +135,7 @@ struct attention_shapes {
   attention_shapes(extents4 q_extents, extents4 v_extents)
       : q(describe_shape("q", q_extents)),
         k(describe_shape("k",
-                         {q_extents.batch, q_extents.heads, v_extents.length, q_extents.channels})),
+                         {q_extents.batch, v_extents.heads, v_extents.length, q_extents.channels})),
         v(describe_shape("v", v_extents)),
         y(describe_shape(
             "y", {q_extents.batch, q_extents.heads, q_extents.length, v_extents.channels})) {}
@@ -131,7 +144,7 @@ struct attention_shapes {
   void check_inputs(checker& c, view_info const* extra = nullptr) const {
     for (view_info const& view : {q, k, v}) c.shape(view);
     if (extra != nullptr) c.shape(*extra);
-    check_rows(c, v, q, k, v);
+    check_kv_heads(c, v, q);
     c.rows_countable(q);
     c.rows_countable(k);
   }

@@ -13,6 +13,7 @@ SLICESORT_DETAIL_BEGIN
 
 struct attention_head {
   index_t pair, sample, head;  // pair = sample * heads + head
+  index_t heads, kv_head;      // heads of q; head of k and v that this head reads
   index_t queries, keys;       // valid queries and keys
   index_t all_keys;            // including padding
 
@@ -20,14 +21,18 @@ struct attention_head {
       : pair(pair_index),
         sample(pair_index / s.heads),
         head(pair_index % s.heads),
+        heads(s.heads),
+        kv_head(head / s.group()),
         queries(valid_rows(lengths.queries, sample, s.queries)),
         keys(valid_rows(lengths.keys, sample, s.keys)),
         all_keys(s.keys) {}
 
   index_t max_length() const { return std::max(queries, keys); }
+  // Row of this head in a tensor with the heads of q or of k.
   template <class T>
   T* at(tensor4<T> t, index_t row) const {
-    return head_data(t, {sample, head}) + row * t.strides().length;
+    index_t const tensor_head = t.extents().heads == heads ? head : kv_head;
+    return head_data(t, {sample, tensor_head}) + row * t.strides().length;
   }
 };
 

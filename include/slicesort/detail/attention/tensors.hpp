@@ -12,6 +12,7 @@ SLICESORT_DETAIL_BEGIN
 struct attention_sizes {
   index_t batch, heads, queries, keys;
   index_t channels, values;  // channels of q and k; channels of v and y
+  index_t kv_heads;          // heads of k and v; divides `heads`, the heads of q
 
   attention_sizes() = default;
   SLICESORT_HD constexpr attention_sizes(extents4 q, extents4 v)
@@ -20,10 +21,14 @@ struct attention_sizes {
         queries(q.length),
         keys(v.length),
         channels(q.channels),
-        values(v.channels) {}
+        values(v.channels),
+        kv_heads(v.heads) {}
 
-  // Number of (sample, head) pairs.
+  // Number of (sample, head) pairs, and of those of k and v.
   SLICESORT_HD constexpr index_t pairs() const { return batch * heads; }
+  SLICESORT_HD constexpr index_t kv_pairs() const { return batch * kv_heads; }
+  // Number of consecutive query heads that share a head of k and v.
+  SLICESORT_HD constexpr index_t group() const { return heads == kv_heads ? 1 : heads / kv_heads; }
   // True if the tensors are empty for any number of channels.
   constexpr bool empty() const { return batch == 0 || heads == 0 || (queries == 0 && keys == 0); }
 };
@@ -35,6 +40,12 @@ struct attention_lengths {
 struct head_index {
   index_t sample, head;
 };
+
+// Head of k and v that a query head reads.
+SLICESORT_HD_INLINE head_index kv_head_of(head_index head, index_t heads, index_t kv_heads) {
+  if (heads != kv_heads) head.head /= heads / kv_heads;
+  return head;
+}
 
 // Address of the first element of a head.
 template <class T>

@@ -20,6 +20,7 @@ class matrix_head {
               attention_options const& options)
       : batch_(batch),
         head_(head),
+        heads_(q_tensor.extents().heads),
         queries_(count_valid_rows("q", q_tensor, options.query_lengths)),
         keys_(count_valid_rows("k", k_tensor, options.lengths)),
         q(copy_head(q_tensor, q_)),
@@ -30,23 +31,28 @@ class matrix_head {
   matrix_head(matrix_head const&) = delete;
   matrix_head& operator=(matrix_head const&) = delete;
 
-  // Copies this head of a tensor to `copy`.
+  // Copies this head of a tensor with the heads of q or of k to `copy`.
   tensor4<double const> copy_head(tensor4<T const> view, std::vector<double>& copy) const {
     extents4 const e{1, 1, view.extents().length, view.extents().channels};
     for (index_t n = 0; n < e.length; ++n)
-      for (index_t c = 0; c < e.channels; ++c) copy.push_back(as_double(view(batch_, head_, n, c)));
+      for (index_t c = 0; c < e.channels; ++c)
+        copy.push_back(as_double(view(batch_, head_in(view), n, c)));
     return {copy.data(), e};
   }
 
  private:
+  index_t head_in(tensor4<T const> view) const {
+    index_t const heads = view.extents().heads;
+    return heads < 1 || heads_ % heads != 0 ? head_ : head_ / (heads_ / heads);
+  }
   index_t count_valid_rows(char const* name, tensor4<T const> view,
                            tensor1<index_t const> row_lengths) const {
     extents4 const e = view.extents();
-    return check_matrix_arguments(describe(name, view, false), batch_, e.batch, {head_, "head"},
-                                  e.heads, row_lengths);
+    return check_matrix_arguments(describe(name, view, false), batch_, e.batch,
+                                  {head_in(view), "head"}, e.heads, row_lengths);
   }
 
-  index_t batch_, head_;
+  index_t batch_, head_, heads_;
   index_t queries_, keys_;  // valid rows
   std::vector<double> q_, k_;
 

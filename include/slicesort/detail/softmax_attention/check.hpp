@@ -79,6 +79,14 @@ void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, 
   c.shape(shapes.y);
 }
 
+// Checks that k has as many heads as q, for an algorithm without grouped heads.
+inline void check_ungrouped(checker& c, attention_view const& k, attention_view const& q) {
+  if (k.shape.heads != q.shape.heads)
+    c.fail(error_kind::argument,
+           "%s.heads is %lld, must be %lld (%s.heads): only streaming has grouped heads", k.name,
+           static_cast<long long>(k.shape.heads), static_cast<long long>(q.shape.heads), q.name);
+}
+
 // Checks the inputs of forward and backward.
 template <class A>
 void check_attention(checker& c, attention_info const& inputs, double scale,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward pass for keys and values. A block owns some keys of a head and iterates over the query
-// tiles that see any of them. Scores are computed transposed, one row per key: the weights are then
-// in the registers that the next product reads, and each gradient is written by a single block.
+// Backward pass for keys and values. A block owns some keys of a head of k and iterates over the
+// query tiles that see any of them, one query head of the group after the other. Scores are
+// computed transposed, one row per key: the weights are then in the registers that the next product
+// reads, and each gradient is written by a single block.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -45,7 +46,7 @@ struct attention_backward_kv_kernel {
   query_stats<A> const* stats{};  // [batch, heads, queries]
   // [batch, query tiles]; [batch * heads, query tiles] if masks differ by head
   range_bounds const* bounds{};
-  tensor4<T> dk{}, dv{};  // [batch, heads, keys, channels]
+  tensor4<T> dk{}, dv{};  // [batch, heads of k, keys, channels]
   grad_mode mode{};
   attention_lengths lengths{};
   dropout_config dropout{};
@@ -90,7 +91,7 @@ struct attention_backward_kv_kernel {
     return chunks_of<Width>(channels > value_channels ? channels : value_channels);
   }
   SLICESORT_HD index_t tiles() const { return divide_up(in.v.extents().length, keys_per_block()); }
-  index_t blocks() const { return attention_shape(in).pairs() * tiles() * chunks(); }
+  index_t blocks() const { return attention_shape(in).kv_pairs() * tiles() * chunks(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
@@ -98,10 +99,36 @@ struct attention_backward_kv_kernel {
     // Passed as arguments, because recomputing them in each step costs registers.
     int const rows = keys_per_block(), warp_row = block.rank() / 32 * 16, channel_chunks = chunks();
     stage_task(block, smem, rows, channel_chunks);
-    attention_task const& task = *smem.task;
-    index_t const channels = in.q.extents().channels, value_channels = in.v.extents().channels;
     gradients sums_k, sums_v;
     sums_k.clear(), sums_v.clear();
+    SLICESORT_NO_UNROLL
+    do add_head(block, smem, rows, warp_row, channel_chunks, sums_k, sums_v);
+    while (stage_next_head(block, smem));
+    store_gradients(block, smem, sums_k, sums_v);
+  }
+
+ private:
+  // Position in the loop over the query tiles. With two buffers, the next tile is copied while this
+  // one is processed; the first iteration only copies.
+  struct walk_state {
+    int rows;      // keys per block
+    int warp_row;  // first key of the warp, relative to the block
+    int channel_chunks;
+    int count;       // number of query tiles
+    int tile, next;  // current tile (-1 if none yet), and the next one
+    int buffer;      // buffer of `tile`
+    bool double_buffered;
+    bool block_rows_loaded;    // true if k and v have been copied
+    bool masked, next_masked;  // true if the scores of `tile` (`next`) are masked or biased
+  };
+
+  // Adds the gradients that one query head causes.
+  template <class Block>
+  SLICESORT_HD_INLINE void add_head(Block& block, memory const& smem, int rows, int warp_row,
+                                    int channel_chunks, gradients& sums_k,
+                                    gradients& sums_v) const {
+    attention_task const& task = *smem.task;
+    index_t const channels = in.q.extents().channels, value_channels = in.v.extents().channels;
     walk_state walk = first_tile(smem, rows, warp_row, channel_chunks);
     SLICESORT_NO_UNROLL
     while (walk.tile < 0 ? walk.next < walk.count : walk.tile < walk.count) {
@@ -124,23 +151,7 @@ struct attention_backward_kv_kernel {
       }
       advance(smem, walk);
     }
-    store_gradients(block, smem, sums_k, sums_v);
   }
-
- private:
-  // Position in the loop over the query tiles. With two buffers, the next tile is copied while this
-  // one is processed; the first iteration only copies.
-  struct walk_state {
-    int rows;      // keys per block
-    int warp_row;  // first key of the warp, relative to the block
-    int channel_chunks;
-    int count;       // number of query tiles
-    int tile, next;  // current tile (-1 if none yet), and the next one
-    int buffer;      // buffer of `tile`
-    bool double_buffered;
-    bool block_rows_loaded;    // true if k and v have been copied
-    bool masked, next_masked;  // true if the scores of `tile` (`next`) are masked or biased
-  };
 
   template <class Block>
   SLICESORT_HD_INLINE void stage_task(Block& block, memory const& smem, int rows,
@@ -149,18 +160,38 @@ struct attention_backward_kv_kernel {
     index_t const chunk = block.index() % channel_chunks,
                   tile_index = block.index() / channel_chunks;
     index_t const first_key = tile_index % tiles() * rows, flat_head = tile_index / tiles();
-    head_index const head{flat_head / shape.heads, flat_head % shape.heads};
+    head_index const kv_head{flat_head / shape.kv_heads, flat_head % shape.kv_heads},
+        head{kv_head.sample, kv_head.head * shape.group()};
     index_t const queries = valid_rows(lengths.queries, head.sample, shape.queries);
     index_t const keys = valid_rows(lengths.keys, head.sample, shape.keys);
     if (block.rank() == 0) {
       *smem.task = {head, first_key, chunk * Width, queries, keys};
-      smem.sources[source_k] = {in.k, head, keys};
-      smem.sources[source_v] = {in.v, head, keys};
-      smem.sources[source_q] = {in.q, head, queries};
-      smem.sources[source_dy] = {dy, head, queries};
-      smem.sources[source_bias] = {in.bias, head, queries};
+      smem.sources[source_k] = {in.k, kv_head, keys};
+      smem.sources[source_v] = {in.v, kv_head, keys};
+      stage_head_sources(smem);
     }
     block.sync();
+  }
+  SLICESORT_HD_INLINE void stage_head_sources(memory const& smem) const {
+    attention_task const& task = *smem.task;
+    smem.sources[source_q] = {in.q, task.head, task.queries};
+    smem.sources[source_dy] = {dy, task.head, task.queries};
+    smem.sources[source_bias] = {in.bias, task.head, task.queries};
+  }
+  // Stages the next query head of the group; false after the last one.
+  template <class Block>
+  SLICESORT_HD_INLINE bool stage_next_head(Block& block, memory const& smem) const {
+    index_t const heads = in.q.extents().heads, kv_heads = in.k.extents().heads;
+    if (heads == kv_heads) return false;
+    index_t const next = smem.task->head.head + 1;
+    if (next % (heads / kv_heads) == 0) return false;
+    block.sync();
+    if (block.rank() == 0) {
+      smem.task->head.head = next;
+      stage_head_sources(smem);
+    }
+    block.sync();
+    return true;
   }
   SLICESORT_HD_INLINE walk_state first_tile(memory const& smem, int rows, int warp_row,
                                             int channel_chunks) const {
@@ -318,11 +349,12 @@ struct attention_backward_kv_kernel {
     scale_tile(sums_k, scale);
     if (has_dropout()) scale_tile(sums_v, static_cast<A>(dropout.scale));
     A* const staging = reinterpret_cast<A*>(smem.block_rows);
+    head_index const kv_head = kv_head_of(task.head, in.q.extents().heads, in.k.extents().heads);
     if (dk.data() != nullptr)
-      store_tile<Width>(block, staging, sums_k, 0, head_results<T>(dk, task.head, task.keys, mode),
+      store_tile<Width>(block, staging, sums_k, 0, head_results<T>(dk, kv_head, task.keys, mode),
                         task.first, 1, task.channel);
     if (dv.data() != nullptr)
-      store_tile<Width>(block, staging, sums_v, 0, head_results<T>(dv, task.head, task.keys, mode),
+      store_tile<Width>(block, staging, sums_v, 0, head_results<T>(dv, kv_head, task.keys, mode),
                         task.first, 1, task.channel);
   }
 };

@@ -143,8 +143,9 @@ struct attention_forward_kernel {
     if (block.rank() == 0) {
       *smem.task = {head, first, block.index() % value_chunks() * Width, queries, keys};
       smem.sources[source_q] = {in.q, head, queries};
-      smem.sources[source_k] = {in.k, head, keys};
-      smem.sources[source_v] = {in.v, head, keys};
+      head_index const kv_head = kv_head_of(head, heads, in.k.extents().heads);
+      smem.sources[source_k] = {in.k, kv_head, keys};
+      smem.sources[source_v] = {in.v, kv_head, keys};
       smem.sources[source_bias] = {in.bias, head, queries};
     }
     stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_per_block(),

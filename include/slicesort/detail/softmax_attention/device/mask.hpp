@@ -22,7 +22,7 @@ inline constexpr A min_score = -std::numeric_limits<A>::infinity();
 template <class Mask>
 SLICESORT_HD_INLINE decltype(auto) mask_of(Mask const& mask, head_index const& head) {
   if constexpr (has_for_head<Mask>)
-    return mask.for_head(head.head);
+    return mask_of_head(mask, head.sample, head.head);
   else
     return (void)head, (mask);
 }

@@ -114,8 +114,9 @@ struct score_grad_tile {
       *smem.task = {head, first, channel, queries, keys};
       smem.sources[source_q] = {in.q, head, queries};
       smem.sources[source_dy] = {dy, head, queries};
-      smem.sources[source_k] = {in.k, head, keys};
-      smem.sources[source_v] = {in.v, head, keys};
+      head_index const kv_head = kv_head_of(head, heads, in.k.extents().heads);
+      smem.sources[source_k] = {in.k, kv_head, keys};
+      smem.sources[source_v] = {in.v, kv_head, keys};
       smem.sources[source_bias] = {in.bias, head, queries};
     }
     for (int i = block.rank(); i < queries_per_block(); i += block.size())

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streaming attention backward on host threads. A task computes one head: for each query tile, it
-// recomputes the weights of all keys. Key gradients are summed in query order, so they do not
-// depend on the tiling. With a sparse mask, several query tiles share gathered keys.
+// Streaming attention backward on host threads. A task computes one head of k, with its group of
+// query heads: for each query tile, it recomputes the weights of all keys. Key gradients are summed
+// by query head, then in query order, so they do not depend on the tiling. With a sparse mask,
+// several query tiles share gathered keys.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -60,24 +61,29 @@ class attention_backward_task {
         spans_all_lanes_(kernels.uses_native_products()),
         steps_(config, kernels, in, state, out, memory.scratch, flat_head) {}
 
-  void run() const {
+  // Adds the gradients of a query head. The first one of a group clears the key sums, the last one
+  // stores them.
+  void run(bool is_first, bool is_last) const {
     steps_.clear_distance_sums();
     if (config_.mask.gathers_keys())
-      process_gathered();
+      process_gathered(is_first);
     else
-      process_dense();
-    steps_.store_kv_grads(memory_.dkeys, memory_.dvalues);
+      process_dense(is_first);
+    steps_.clear_padding_queries();
+    if (is_last) steps_.store_kv_grads(memory_.dkeys, memory_.dvalues);
   }
 
  private:
-  void process_dense() const {
+  void process_dense(bool is_first) const {
     attention_head const& head = steps_.head();
     attention_kv_rows<A> kv = memory_.kv;
     kv.rows = padded_rows(head.keys);
-    steps_.load_and_pack_kv(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
-      steps_.io().load(head, from, 0, head.keys, to, pitch, kv.rows);
-    });
-    clear_sums(kv.rows);
+    if (is_first) {
+      steps_.load_and_pack_kv(kv, [&](tensor4<T const> from, A* to, index_t pitch) {
+        steps_.io().load(head, from, 0, head.keys, to, pitch, kv.rows);
+      });
+      clear_sums(kv.rows);
+    }
     for (index_t query = 0; query < head.queries; query += tile_queries)
       process_tile(kv, query, steps_.valid_queries(query));
   }
@@ -103,9 +109,9 @@ class attention_backward_task {
     steps_.store_dq(tile, query, count);
   }
 
-  void process_gathered() const {
+  void process_gathered(bool is_first) const {
     constexpr index_t queries_per_group = gathering_tiles * tile_queries;
-    clear_sums(padded_rows(steps_.head().keys));
+    if (is_first) clear_sums(padded_rows(steps_.head().keys));
     for (index_t query = 0; query < steps_.head().queries; query += queries_per_group)
       process_tiles(query, std::min(query + queries_per_group, steps_.head().queries));
   }
@@ -204,7 +210,7 @@ struct streaming_backward_layout {
   streaming_backward_layout(arena& memory, host_exec const& exec, attention_shape const& shape,
                             bool gathers_keys)
       : distance_sums(allocate_distance_sums<A>(memory, shape)),
-        workspaces(memory, exec.threads, amount(shape.empty() ? 0 : shape.batch) * shape.heads,
+        workspaces(memory, exec.threads, amount(shape.empty() ? 0 : shape.batch) * shape.kv_heads,
                    shape, gathers_keys) {}
 };
 // Workspace of the second pass, for a bias that samples or heads share.
@@ -234,10 +240,13 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
   if (shape.dbias.layout != dbias_layout::per_pair) task_out.grads.dbias = {};
   task_out.distance_sums = layout.distance_sums;
   if (task_out.needs_head_pass())
-    for_each_task(exec, shape.pairs(), [&](unsigned thread, index_t task) {
-      attention_backward_task<T>(config, kernels, in, state, task_out, layout.workspaces[thread],
-                                 task)
-          .run();
+    for_each_task(exec, shape.kv_pairs(), [&](unsigned thread, index_t task) {
+      auto const workspace = layout.workspaces[thread];
+      index_t const group = shape.group();
+      for (index_t i = 0; i < group; ++i)
+        attention_backward_task<T>(config, kernels, in, state, task_out, workspace,
+                                   task * group + i)
+            .run(i == 0, i == group - 1);
     });
   if (shape.dbias.layout == dbias_layout::relative)
     reduce_distance_sums(exec, row_access<T>(kernels), shape, layout.distance_sums, dbias,

@@ -292,7 +292,12 @@ class attention_backward_steps {
       for (index_t j = first; j < last; ++j)
         head_.at(dbias, query + i)[j * dbias.strides().channels] = T(0.0F);
   }
-  // Stores the gradients of keys and values. Clears all gradients past the lengths.
+  // Clears the gradients of queries past the length.
+  void clear_padding_queries() const {
+    io_.clear(head_, out_.grads.dq, head_.queries, shape_.queries, out_.mode);
+    io_.clear(head_, out_.grads.dbias, head_.queries, shape_.queries, out_.mode);
+  }
+  // Stores the gradients of keys and values, and clears those past the length.
   void store_kv_grads(A* dkeys, A* dvalues) const {
     if (out_.grads.dk.data() != nullptr) {
       index_t const elements = padded_rows(head_.keys) * key_pitch();
@@ -309,8 +314,6 @@ class attention_backward_steps {
     }
     io_.clear(head_, out_.grads.dk, head_.keys, shape_.keys, out_.mode);
     io_.clear(head_, out_.grads.dv, head_.keys, shape_.keys, out_.mode);
-    io_.clear(head_, out_.grads.dq, head_.queries, shape_.queries, out_.mode);
-    io_.clear(head_, out_.grads.dbias, head_.queries, shape_.queries, out_.mode);
   }
 
  private:

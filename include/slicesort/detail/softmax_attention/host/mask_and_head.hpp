@@ -97,7 +97,7 @@ struct attention_mask {
   template <class Mask>
   static decltype(auto) mask_of(void const* erased_mask, attention_head const& head) {
     if constexpr (has_for_head<Mask>)
-      return static_cast<Mask const*>(erased_mask)->for_head(head.head);
+      return mask_of_head(*static_cast<Mask const*>(erased_mask), head.sample, head.head);
     else
       return (void)head, *static_cast<Mask const*>(erased_mask);
   }

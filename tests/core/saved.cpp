@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The saved state as an argument: with and without braces, accepted types, and SFINAE on calls that
 // fit no overload.
+#include "linked_operators.hpp"
+
 #include <slicesort/max_exchange.hpp>
 #include <slicesort/shuffle.hpp>
 #include <slicesort/slicing_sort.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Containers as tensors and as workspaces: ranks, const, wrong sizes, pointer classes.
+#include "linked_operators.hpp"
 #include "support/error_message.hpp"
 
 #include <slicesort/slicing_sort.hpp>

@@ -4,6 +4,7 @@
 // UndefinedBehaviorSanitizer reports). Inputs repeat one element with strides of 0, or are null;
 // outputs are null, so calls are rejected or write nothing.
 #define SLICESORT_TEST_EVERY_BACKEND
+#include "linked_operators.hpp"
 #include "support/backends.hpp"
 #include "support/error_message.hpp"
 #include "support/pattern_mask.hpp"

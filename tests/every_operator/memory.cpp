@@ -4,6 +4,7 @@
 // cause no access outside the tensors. One scratch serves all calls; only valid calls enlarge it.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "calls.hpp"
+#include "linked_operators.hpp"
 
 #include <slicesort/slicesort.hpp>
 

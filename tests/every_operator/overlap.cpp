@@ -2,6 +2,7 @@
 // Views overlap exactly if they share a byte. Calls with disjoint views are accepted: slices of a
 // packed tensor, and extents of 1 with any stride.
 #define SLICESORT_TEST_EVERY_BACKEND
+#include "linked_operators.hpp"
 #include "support/backends.hpp"
 #include "support/error_message.hpp"
 #include "support/inputs.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax attention with sparse masks: golden values from the specification, and the check that the
 // mask has the number of keys of the call.
+#include "linked_operators.hpp"
+
 #include <slicesort/policies/mask.hpp>
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/view.hpp>

@@ -15,10 +15,13 @@ set(_slicesort_tags_softmax_attention
   "streaming_attention_op<support::pattern_mask>" "streaming_attention_op<support::range_mask>"
   "streaming_attention_op<support::sparse_mask>" "materialized_attention_op<support::sparse_mask>"
   "materialized_attention_op<support::pattern_mask>" "materialized_attention_op<support::range_mask>")
-# Tables of vector kernels, by operator. The operator's function choose_kernels fills the table.
-set(_slicesort_kernels_linear_attention linear_attention_kernels)
-set(_slicesort_kernels_softmax_attention attention_kernels)
-set(_slicesort_kernels_sparse_mix mix_kernels)
+# Tables of vector kernels, by operator, after the function that fills the table. Without these lines, g++ would compile the
+# kernels into every program, since it instantiates inline members in spite of "extern template".
+set(_slicesort_kernels_linear_attention "choose_kernels, linear_attention_kernels")
+set(_slicesort_kernels_short_convolution "choose_convolution_kernels, convolution_kernels")
+set(_slicesort_kernels_sinkhorn "choose_sinkhorn_kernels, sinkhorn_kernels")
+set(_slicesort_kernels_softmax_attention "choose_kernels, attention_kernels")
+set(_slicesort_kernels_sparse_mix "choose_kernels, mix_kernels")
 # Operators without backward: their tags are passed to instantiate_FORWARD.
 set(_slicesort_forward_only merge_attention)
 
@@ -67,6 +70,9 @@ foreach(type IN LISTS _slicesort_types ITEMS raw_key32)
 endforeach()
 _slicesort_library(slicesort_host_engines ${_slicesort_host_units})
 target_compile_options(slicesort_host_engines PRIVATE ${_slicesort_optimize_vectors})
+target_compile_definitions(slicesort_host_engines INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:SLICESORT_TEST_LINKS_HOST_KERNELS;SLICESORT_TEST_LINKS_HOST_ENGINES>)
+target_include_directories(slicesort_host_engines INTERFACE ${_slicesort_generated})
 if(NOT SLICESORT_TEST_HOST_ONLY)
   _slicesort_library(slicesort_block_engines ${_slicesort_block_units})
   target_compile_options(slicesort_block_engines PRIVATE "$<$<CONFIG:Release>:${_slicesort_optimize_programs}>")
@@ -75,7 +81,7 @@ endif()
 
 # The operators: slicesort_host_<op> has the host code, slicesort_blocks_<op> the kernels. Linking the first defines a
 # macro by which the generated linked_operators.hpp declares its code extern.
-set(_slicesort_linked)
+set(_slicesort_linked "#if defined(SLICESORT_TEST_LINKS_HOST_ENGINES)\n#  include \"operators/host_engines.hpp\"\n#endif\n")
 set(_slicesort_includes)
 set(_slicesort_calls)
 foreach(op IN LISTS _slicesort_operators)
@@ -90,7 +96,7 @@ foreach(op IN LISTS _slicesort_operators)
   list(TRANSFORM _slicesort_tags_${op} REPLACE "(.+)" "  ${_instantiate}(slicesort::detail::\\1, T)" OUTPUT_VARIABLE calls)
   string(REPLACE ";" " \\\n" calls "${calls}")
   set(_elsewhere "SLICESORT_TEST_TAGS_OF_${op}(SLICESORT_TEST_COMPILED_ELSEWHERE, \\1)")
-  set(_kernels "choose_kernels, ${_slicesort_kernels_${op}}")
+  set(_kernels "${_slicesort_kernels_${op}}")
   if(DEFINED _slicesort_kernels_${op})
     string(PREPEND _elsewhere "SLICESORT_TEST_KERNELS(extern, ${_kernels}, \\1)\n")
   endif()
@@ -193,6 +199,9 @@ function(_slicesort_link_operators target folder source)
   list(APPEND _operators ${_included})
   if("slicesort" IN_LIST _operators OR "equivalent_matrix" IN_LIST _operators)
     set(_operators ${_slicesort_operators})
+  endif()
+  if("matmul" IN_LIST _operators)
+    target_link_libraries(${target} PRIVATE slicesort_host_engines)
   endif()
   foreach(_op IN LISTS _operators)
     if(TARGET slicesort_host_${_op})

@@ -185,17 +185,16 @@ struct device_implementation<multi_permutation_op<Order>> {
     extents3 const e = params.dy.extents();
     index_t const components = params.weights.components;
     device_info device = grid.info();
-    // Limits the products to a quarter of shared memory, if possible.
+    // Limits the products to a quarter of shared memory. With 32 threads they take at most 1 KB.
     using SharedKernel = weights_gradient_kernel<T, true>;
     int threads = SharedKernel::max_threads;
-    auto components_per_pass =
+    auto const components_per_pass =
         static_cast<int>(std::min<index_t>(components, SharedKernel::max_components_per_pass));
     auto const bytes = [&] {
       return sizeof(double) * static_cast<std::size_t>(threads) *
              static_cast<std::size_t>(components_per_pass);
     };
     while (threads > warp_threads && bytes() > device.shared_bytes / 4) threads /= 2;
-    while (components_per_pass > 1 && bytes() > device.shared_bytes / 4) --components_per_pass;
     device.shared_bytes -= bytes();
     permute_tuning tuning = permute_tuning_of<T>(grid);
     tuning.shared_tile_bytes -= std::min(tuning.shared_tile_bytes, bytes());

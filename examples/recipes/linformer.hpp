@@ -28,6 +28,9 @@ struct linformer_grads {
 template <class T, class Exec>
 class linformer {
  public:
+  using params_type = linformer_params<T>;
+  using grads_type = linformer_grads<T>;
+
   explicit linformer(Exec const& exec) : exec_(exec), memory_(exec) {}
 
   void forward(linformer_params<T> const& params, tensor4<T> y, ss::row_lengths lengths = {}) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long-short attention (Zhu et al., Long-Short Transformer, 2021, section 3): one softmax over the
 // keys of a window and over `rank` keys that are projected from all rows. The projection is a
-// softmax along the sequence of logits x w, so that it depends on the rows x.
+// softmax along the sequence of logits x w, so that it depends on the rows x. As published,
+// LayerNorms may precede the attention: one of the keys and values, one of the projected ones.
 #pragma once
 
 #include "attend.hpp"
+#include "row_norm.hpp"
 #include "support.hpp"
 
 #include <slicesort/attention_tensors.hpp>
@@ -22,17 +24,22 @@ struct long_short_params {
   tensor4<T const> q, k, v;
   tensor4<T const> x;  // [batch, 1, length, width], the rows that q, k and v are projections of
   tensor4<T const> w;  // [1, heads, width, rank]
+  row_norm_params<T> norm{}, projected_norm{};  // norms require values with the channels of keys
 };
 template <class T>
 struct long_short_grads {
   tensor4<T> dq, dk, dv, dx, dw;
+  row_norm_grads<T> dnorm{}, dprojected_norm{};
 };
 
 template <class T, class Exec>
 class long_short {
  public:
-  explicit long_short(Exec const& exec, ss::mask::window window)
-      : exec_(exec), memory_(exec), window_attention_(window) {}
+  using params_type = long_short_params<T>;
+  using grads_type = long_short_grads<T>;
+
+  explicit long_short(Exec const& exec, ss::mask::window window, double norm_epsilon = 1e-5)
+      : exec_(exec), memory_(exec), window_attention_(window), norm_epsilon_(norm_epsilon) {}
 
   void forward(long_short_params<T> const& params, tensor4<T> y, ss::row_lengths lengths = {}) {
     extents4 const e = params.q.extents();
@@ -42,14 +49,18 @@ class long_short {
     logits_ = tensor<T>({e.batch, e.heads, e.length, params.w.extents().channels});
     state_ = tensor<accumulator<T>>({e.batch, e.heads, e.length, 2});
     multiply(x_, params.w, logits_);
-    keys_ = project(params.k);
-    values_ = project(params.v);
+    k_ = norm(params.norm, params.k, lengths);
+    v_ = norm(params.norm, params.v, lengths);
+    projected_k_ = project(k_.y);
+    projected_v_ = project(v_.y);
+    keys_ = norm(params.projected_norm, projected_k_.y);
+    values_ = norm(params.projected_norm, projected_v_.y);
 
     memory<Exec> parts(exec_);
     auto const long_part =
-        attend<T>(exec_, parts, attention_, long_inputs(params), query_lengths());
-    auto const short_part = attend<T>(exec_, parts, window_attention_,
-                                      {params.q, params.k, params.v}, {lengths_, lengths_});
+        attend<T>(exec_, parts, attention_, {params.q, keys_.y, values_.y}, query_lengths());
+    auto const short_part =
+        attend<T>(exec_, parts, window_attention_, {params.q, k_.y, v_.y}, {lengths_, lengths_});
     ss::merge_attention{}.forward(
         exec_, {{long_part.y, long_part.state}, {short_part.y, short_part.state}}, y, state_);
   }
@@ -60,17 +71,21 @@ class long_short {
                 long_short_grads<T> const& grads) {
     typename memory<Exec>::scope const temporaries(memory_);
     auto const accumulate = ss::grad_mode::accumulate;
-    auto const dkeys = tensor<T>(keys_.y.extents()), dvalues = tensor<T>(values_.y.extents()),
+    auto const dkeys = tensor<T>(keys_.x.extents()), dvalues = tensor<T>(values_.x.extents()),
                dlogits = tensor<T>(logits_.extents());
     auto const dbias = ss::transposed(dlogits);
-    attention_.backward(exec_, dy, long_inputs(params), y, state_, {grads.dq, dkeys, dvalues},
-                        memory_.workspace(), query_lengths());
-    keys_.backward(exec_, memory_, dkeys, {{}, {}, grads.dk, dbias});
-    values_.backward(exec_, memory_, dvalues, {{}, {}, grads.dv});
-    values_.backward(exec_, memory_, dvalues, ss::grad_bias(dbias), accumulate);
-    window_attention_.backward(exec_, dy, {params.q, params.k, params.v}, y, state_,
+    attention_.backward(exec_, dy, {params.q, keys_.y, values_.y}, y, state_,
+                        {grads.dq, dkeys, dvalues}, memory_.workspace(), query_lengths());
+    keys_.backward(exec_, dkeys, grads.dprojected_norm);
+    values_.backward(exec_, dvalues, grads.dprojected_norm, accumulate);
+    projected_k_.backward(exec_, memory_, dkeys, {{}, {}, grads.dk, dbias});
+    projected_v_.backward(exec_, memory_, dvalues, {{}, {}, grads.dv});
+    projected_v_.backward(exec_, memory_, dvalues, ss::grad_bias(dbias), accumulate);
+    window_attention_.backward(exec_, dy, {params.q, k_.y, v_.y}, y, state_,
                                {grads.dq, grads.dk, grads.dv}, memory_.workspace(),
                                {accumulate, ss::key_and_query_lengths(lengths_, lengths_)});
+    k_.backward(exec_, grads.dk, grads.dnorm);
+    v_.backward(exec_, grads.dv, grads.dnorm, accumulate);
     multiply(dlogits, ss::transposed(params.w), grads.dx);
     multiply(ss::transposed(x_), dlogits, grads.dw);
   }
@@ -87,8 +102,9 @@ class long_short {
                       ss::transposed(logits_)},
                      lengths_);
   }
-  ss::attention_inputs<T> long_inputs(long_short_params<T> const& params) const {
-    return {params.q, keys_.y, values_.y};
+  row_norm_step<T> norm(row_norm_params<T> const& params, tensor4<T const> rows,
+                        ss::row_lengths lengths = {}) {
+    return normalize(exec_, memory_, params, rows, lengths, norm_epsilon_);
   }
   // Lengths of the queries only: projected keys are valid.
   ss::key_and_query_lengths query_lengths() const {
@@ -107,9 +123,12 @@ class long_short {
   ss::softmax_attention<> attention_;
   ss::softmax_attention<ss::mask::window> window_attention_;
   ss::tensor1<index_t const> lengths_;
-  tensor4<T const> x_;               // with zeros past the lengths
-  tensor4<T> logits_;                // x w, [batch, heads, length, rank]
-  attention_step<T> keys_, values_;  // projected to `rank` rows
+  tensor4<T const> x_;  // with zeros past the lengths
+  tensor4<T> logits_;   // x w, [batch, heads, length, rank]
+  double norm_epsilon_;
+  row_norm_step<T> k_, v_;                       // normalized
+  attention_step<T> projected_k_, projected_v_;  // k_ and v_ projected to `rank` rows
+  row_norm_step<T> keys_, values_;               // normalized again
   tensor4<accumulator<T>> state_;
 };
 

@@ -36,6 +36,9 @@ class nystromformer {
   using A = accumulator<T>;
 
  public:
+  using params_type = nystromformer_params<T>;
+  using grads_type = nystromformer_grads<T>;
+
   nystromformer(Exec const& exec, index_t landmarks, std::size_t newton_steps = 6)
       : exec_(exec), count_(landmarks), memory_(exec), inverse_(exec, newton_steps) {}
 

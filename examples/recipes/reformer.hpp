@@ -33,6 +33,9 @@ struct reformer_grads {
 template <class T, class Exec>
 class reformer {
  public:
+  using params_type = reformer_params<T>;
+  using grads_type = reformer_grads<T>;
+
   explicit reformer(Exec const& exec, index_t chunk = 64, bool causal = false)
       : exec_(exec), memory_(exec), chunk_(chunk), causal_(causal) {}
 

@@ -27,6 +27,9 @@ struct sinkformer_grads {
 template <class T, class Exec>
 class sinkformer {
  public:
+  using params_type = sinkformer_params<T>;
+  using grads_type = sinkformer_grads<T>;
+
   explicit sinkformer(Exec const& exec, index_t half_steps = 3)
       : exec_(exec), memory_(exec), half_steps_(half_steps) {}
 

@@ -46,6 +46,9 @@ struct write_block_count {
 template <class T, class Exec>
 class sinkhorn_transformer {
  public:
+  using params_type = sinkhorn_transformer_params<T>;
+  using grads_type = sinkhorn_transformer_grads<T>;
+
   explicit sinkhorn_transformer(Exec const& exec, index_t block,
                                 joined_by join = joined_by::softmax,
                                 ss::sinkhorn normalization = ss::sinkhorn{0.75, 8})

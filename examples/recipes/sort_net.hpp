@@ -42,6 +42,9 @@ struct sort_net_grads {
 template <class T, class Exec>
 class sort_net {
  public:
+  using params_type = sort_net_params<T>;
+  using grads_type = sort_net_grads<T>;
+
   sort_net(Exec const& exec, index_t block) : exec_(exec), memory_(exec), block_(block) {}
 
   // Writes logits [batch, heads, blocks, blocks].

@@ -6,8 +6,8 @@
 // - Tensors are views [batch, heads, length, channels] with any strides, as in softmax_attention.
 //   `ss::split_heads` views [batch, length, heads * channels] in this form.
 // - `<recipe>_params<T>` holds the inputs and the learned parameters, `<recipe>_grads<T>` their
-//   gradients. Parameters that samples or heads share have an extent of 1 there, and gradients are
-//   summed over them.
+//   gradients (`layer::params_type` and `layer::grads_type`). Parameters that samples or heads
+//   share have an extent of 1 there, and gradients are summed over them.
 // - `layer.forward(params, y)` writes y, and keeps what backward needs until the next forward.
 //   `layer.backward(dy, params, y, grads)` overwrites every gradient, and may be called repeatedly.
 // - `recipes::linformer<float, ss::exec::host> layer(exec)` runs on any policy. For `exec::cuda` it

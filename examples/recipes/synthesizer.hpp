@@ -27,6 +27,9 @@ struct synthesizer_grads {
 template <class T, class Exec>
 class synthesizer {
  public:
+  using params_type = synthesizer_params<T>;
+  using grads_type = synthesizer_grads<T>;
+
   explicit synthesizer(Exec const& exec) : exec_(exec), memory_(exec) {}
 
   void forward(synthesizer_params<T> const& params, tensor4<T> y, ss::row_lengths lengths = {}) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps for `synthesizer` (Tay et al., Synthesizer: Rethinking Self-Attention, 2020): factorized,
-// map = a b^T of two parameters; dense, map = relu(x w1) w2 of the rows x.
+// map = a b^T of two parameters; dense, map = relu(x w1) w2 of the rows x. `mapped_synthesizer` is
+// the layer of a map and the attention.
 #pragma once
 
 #include "support.hpp"
+#include "synthesizer.hpp"
 
 #include <slicesort/matmul.hpp>
 #include <slicesort/options.hpp>
@@ -22,9 +24,16 @@ struct factorized_map_grads {
 template <class T, class Exec>
 class factorized_map {
  public:
+  using params_type = factorized_map_params<T>;
+  using grads_type = factorized_map_grads<T>;
+
   explicit factorized_map(Exec const& exec) : exec_(exec), memory_(exec) {}
 
-  void forward(factorized_map_params<T> const& params, tensor4<T> map) {
+  static extents4 extents(factorized_map_params<T> const& params) {
+    extents4 const a = params.a.extents();
+    return {1, a.heads, a.length, params.b.extents().length};
+  }
+  void forward(factorized_map_params<T> const& params, tensor4<T> map, ss::row_lengths = {}) {
     product_.forward(exec_, params.a, ss::transposed(params.b), map, memory_.workspace());
   }
   void backward(tensor4<T const> dmap, factorized_map_params<T> const& params,
@@ -62,8 +71,15 @@ struct dense_map_grads {
 template <class T, class Exec>
 class dense_map {
  public:
+  using params_type = dense_map_params<T>;
+  using grads_type = dense_map_grads<T>;
+
   explicit dense_map(Exec const& exec) : exec_(exec), memory_(exec) {}
 
+  static extents4 extents(dense_map_params<T> const& params) {
+    extents4 const x = params.x.extents();
+    return {x.batch, params.w1.extents().heads, x.length, x.length};
+  }
   // map: [batch, heads, length, length]
   void forward(dense_map_params<T> const& params, tensor4<T> map, ss::row_lengths lengths = {}) {
     extents4 const e = map.extents();
@@ -100,6 +116,44 @@ class dense_map {
   ss::matmul<> product_;
   tensor4<T const> x_;
   tensor4<T> hidden_;
+};
+
+// `Map` is factorized_map or dense_map.
+template <class T, class Exec, class Map>
+class mapped_synthesizer {
+ public:
+  struct params_type {
+    tensor4<T const> q, k;  // empty: the weights depend on the map alone
+    tensor4<T const> v;
+    typename Map::params_type map;
+  };
+  struct grads_type {
+    tensor4<T> dq, dk, dv;
+    typename Map::grads_type dmap;
+  };
+
+  explicit mapped_synthesizer(Exec const& exec)
+      : memory_(exec), map_layer_(exec), attention_(exec) {}
+
+  void forward(params_type const& params, tensor4<T> y, ss::row_lengths lengths = {}) {
+    memory_.clear();
+    map_ = memory_.template tensor<T>(Map::extents(params.map));
+    map_layer_.forward(params.map, map_, lengths);
+    attention_.forward({params.q, params.k, params.v, map_}, y, lengths);
+  }
+  void backward(tensor4<T const> dy, params_type const& params, tensor4<T const> y,
+                grads_type const& grads) {
+    auto const dmap = memory_.template tensor<T>(map_.extents());
+    attention_.backward(dy, {params.q, params.k, params.v, map_}, y,
+                        {grads.dq, grads.dk, grads.dv, dmap});
+    map_layer_.backward(dmap, params.map, grads.dmap);
+  }
+
+ private:
+  memory<Exec> memory_;
+  Map map_layer_;
+  synthesizer<T, Exec> attention_;
+  tensor4<T> map_;
 };
 
 }  // namespace recipes

@@ -143,7 +143,7 @@ TEST_CASE_TEMPLATE("factorized map", T, float, double, float16, bfloat16) {
                      });
 }
 TEST_CASE_TEMPLATE("long_short", T, float, bfloat16) {
-  extents4 const x{2, 1, 21, 8}, w{1, 2, 8, 4};
+  extents4 const x{2, 1, 21, 8}, w{1, 2, 8, 4}, norm{1, 2, 1, 16};
   check_on_device<T>({shape, shape, shape, x, w, shape, shape, shape, shape, shape, x, w}, 8,
                      [](auto exec, auto const& t, ss::row_lengths rows) {
                        using U = typename decltype(t[0])::value_type;
@@ -151,6 +151,19 @@ TEST_CASE_TEMPLATE("long_short", T, float, bfloat16) {
                        recipes::long_short_params<U> const params{t[0], t[1], t[2], t[3], t[4]};
                        layer.forward(params, t[6], rows);
                        layer.backward(t[5], params, t[6], {t[7], t[8], t[9], t[10], t[11]});
+                     });
+  // With norms, whose deviations of at least 1/2 double errors.
+  check_on_device<T>({shape, shape, shape, x,    w,    shape, shape, shape, shape, shape,
+                      x,     w,     norm,  norm, norm, norm,  norm,  norm,  norm,  norm},
+                     2 * 12, [](auto exec, auto const& t, ss::row_lengths rows) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::long_short<U, decltype(exec)> layer(exec, {3, 2}, .25);
+                       recipes::long_short_params<U> const params{
+                           t[0], t[1], t[2], t[3], t[4], {t[12], t[13]}, {t[14], t[15]}};
+                       layer.forward(params, t[6], rows);
+                       layer.backward(
+                           t[5], params, t[6],
+                           {t[7], t[8], t[9], t[10], t[11], {t[16], t[17]}, {t[18], t[19]}});
                      });
 }
 TEST_CASE_TEMPLATE("reformer", T, float, bfloat16) {

@@ -77,9 +77,11 @@ TEST_CASE("Nystromformer, Long-Short Transformer") {
   check_two_heads<mixers::long_short<double>>({{/*rank*/ 3, {1, 2}}});
 }
 
-TEST_CASE("Synthesizer, with and without q k^T") {
+TEST_CASE("Synthesizer: a random map with and without q k^T, a factorized and a dense map") {
   check_two_heads<mixers::synthesizer<true, double>>();
   check_two_heads<mixers::synthesizer<false, double>>();
+  check_two_heads<mixers::factorized_synthesizer<double>>({{/*rank*/ 2}});
+  check_two_heads<mixers::dense_synthesizer<double>>();
 }
 
 TEST_CASE("Reformer") { check_two_heads<mixers::reformer<double>>({{/*chunk*/ 3, /*rounds*/ 2}}); }

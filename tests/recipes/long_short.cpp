@@ -21,10 +21,16 @@ using slicesort::bfloat16;
 
 namespace {
 
+constexpr double norm_epsilon = 0.25;  // not next to nothing, so that the tests show it
+
 struct problem {
   owned<double> q, k, v, x, w, dy;
   ss::mask::window window{};
   std::vector<index_t> lengths{};
+  // LayerNorms of keys and values, and of projected ones; empty: none
+  owned<double> weight{}, bias{}, projected_weight{}, projected_bias{};
+
+  bool has_norms() const { return !weight.values.empty(); }
 };
 problem make_problem(extents4 e, index_t values, index_t width, index_t rank,
                      ss::mask::window window) {
@@ -37,42 +43,98 @@ problem make_problem(extents4 e, index_t values, index_t width, index_t rank,
           random_tensor(v, 6),
           window};
 }
+problem with_norms(problem p) {
+  extents4 const e{1, p.v.shape.heads, 1, p.v.shape.channels};
+  p.weight = random_tensor(e, 7), p.bias = random_tensor(e, 8);
+  p.projected_weight = random_tensor(e, 9), p.projected_bias = random_tensor(e, 10);
+  return p;
+}
 
 template <class T>
 struct result {
-  owned<T> y, dq, dk, dv, dx, dw;
+  owned<T> y, dq, dk, dv, dx, dw, dweight, dbias, dprojected_weight, dprojected_bias;
 };
 template <class T>
 result<T> run(problem const& p) {
   auto q = convert<T>(p.q), k = convert<T>(p.k), v = convert<T>(p.v), x = convert<T>(p.x),
        dy = convert<T>(p.dy);
-  auto const w = convert<T>(p.w);
+  auto const w = convert<T>(p.w), weight = convert<T>(p.weight), bias = convert<T>(p.bias),
+             projected_weight = convert<T>(p.projected_weight),
+             projected_bias = convert<T>(p.projected_bias);
   for (auto* inputs : {&q, &k, &v, &x, &dy}) fill_padding(*inputs, p.lengths);
-  result<T> r{owned<T>(v.shape, nan<T>()), owned<T>(q.shape, nan<T>()),
-              owned<T>(k.shape, nan<T>()), owned<T>(v.shape, nan<T>()),
-              owned<T>(x.shape, nan<T>()), owned<T>(w.shape, nan<T>())};
-  recipes::long_short_params<T> const params{q.view(), k.view(), v.view(), x.view(), w.view()};
-  recipes::long_short<T, ss::exec::host> layer(ss::exec::host{2}, p.window);
+  result<T> r{owned<T>(v.shape, nan<T>()),      owned<T>(q.shape, nan<T>()),
+              owned<T>(k.shape, nan<T>()),      owned<T>(v.shape, nan<T>()),
+              owned<T>(x.shape, nan<T>()),      owned<T>(w.shape, nan<T>()),
+              owned<T>(weight.shape, nan<T>()), owned<T>(bias.shape, nan<T>()),
+              owned<T>(weight.shape, nan<T>()), owned<T>(bias.shape, nan<T>())};
+  recipes::long_short_params<T> params{q.view(), k.view(), v.view(), x.view(), w.view()};
+  recipes::long_short_grads<T> grads{r.dq.view(), r.dk.view(), r.dv.view(), r.dx.view(),
+                                     r.dw.view()};
+  if (p.has_norms()) {
+    params.norm = {weight.view(), bias.view()};
+    params.projected_norm = {projected_weight.view(), projected_bias.view()};
+    grads.dnorm = {r.dweight.view(), r.dbias.view()};
+    grads.dprojected_norm = {r.dprojected_weight.view(), r.dprojected_bias.view()};
+  }
+  recipes::long_short<T, ss::exec::host> layer(ss::exec::host{2}, p.window, norm_epsilon);
   layer.forward(params, r.y.view(), lengths_of(p.lengths));
-  call_twice([&] {
-    layer.backward(dy.view(), params, r.y.view(),
-                   {r.dq.view(), r.dk.view(), r.dv.view(), r.dx.view(), r.dw.view()});
-  });
+  call_twice([&] { layer.backward(dy.view(), params, r.y.view(), grads); });
   return r;
+}
+
+// LayerNorm over the channels of all heads of the valid rows.
+owned<double> normalized(owned<double> const& x, owned<double> const& weight,
+                         owned<double> const& bias, std::vector<index_t> const& lengths = {}) {
+  extents4 const e = x.shape;
+  owned<double> y(e);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t n = 0; n < valid_rows(lengths, b, e.length); ++n) {
+      double sum = 0, squares = 0;
+      for (index_t h = 0; h < e.heads; ++h)
+        for (index_t c = 0; c < e.channels; ++c)
+          sum += x(b, h, n, c), squares += x(b, h, n, c) * x(b, h, n, c);
+      double const count = static_cast<double>(e.heads * e.channels), mean = sum / count,
+                   deviation = std::sqrt(squares / count - mean * mean + norm_epsilon);
+      for (index_t h = 0; h < e.heads; ++h)
+        for (index_t c = 0; c < e.channels; ++c)
+          y(b, h, n, c) =
+              weight(0, h, 0, c) * (x(b, h, n, c) - mean) / deviation + bias(0, h, 0, c);
+    }
+  return y;
+}
+// Means of the valid rows of x, weighted by a softmax along the sequence.
+owned<double> projected(problem const& p, owned<double> const& rows) {
+  extents4 const e = rows.shape;
+  owned<double> y({e.batch, e.heads, p.w.shape.channels, e.channels});
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t h = 0; h < e.heads; ++h) {
+      index_t const n = valid_rows(p.lengths, b, e.length);
+      if (n == 0) continue;
+      matrix const logits = matrix(p.x.view(), b, 0, n) * matrix(p.w.view(), 0, h);
+      store(y, b, h, softmax_rows(transposed(logits)) * matrix(rows.view(), b, h, n));
+    }
+  return y;
 }
 
 // One softmax over the projected keys and those of the window.
 owned<double> oracle(problem const& p) {
   extents4 const e = p.v.shape;
   index_t const rank = p.w.shape.channels;
-  owned<double> y(e);
+  owned<double> k_rows = p.k, v_rows = p.v, y(e);
+  if (p.has_norms()) {
+    k_rows = normalized(p.k, p.weight, p.bias, p.lengths);
+    v_rows = normalized(p.v, p.weight, p.bias, p.lengths);
+  }
+  owned<double> keys = projected(p, k_rows), values = projected(p, v_rows);
+  if (p.has_norms()) {
+    keys = normalized(keys, p.projected_weight, p.projected_bias);
+    values = normalized(values, p.projected_weight, p.projected_bias);
+  }
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.heads; ++h) {
       index_t const n = valid_rows(p.lengths, b, e.length);
-      matrix const q(p.q.view(), b, h, n), k(p.k.view(), b, h, n), v(p.v.view(), b, h, n),
-          projection =
-              softmax_rows(transposed(matrix(p.x.view(), b, 0, n) * matrix(p.w.view(), 0, h))),
-          long_scores = default_scale(q) * (q * transposed(projection * k)),
+      matrix const q(p.q.view(), b, h, n), k(k_rows.view(), b, h, n), v(v_rows.view(), b, h, n),
+          long_scores = default_scale(q) * (q * transposed(matrix(keys.view(), b, h))),
           scores = default_scale(q) * (q * transposed(k));
       matrix joint(n, rank + n);
       for (index_t i = 0; i < n; ++i) {
@@ -86,7 +148,7 @@ owned<double> oracle(problem const& p) {
       matrix local(n, n);
       for (index_t i = 0; i < n; ++i)
         for (index_t j = 0; j < n; ++j) local(i, j) = weights(i, rank + j);
-      store(y, b, h, weights.block(n, rank) * (projection * v) + local * v);
+      store(y, b, h, weights.block(n, rank) * matrix(values.view(), b, h) + local * v);
     }
   return y;
 }
@@ -125,6 +187,25 @@ TEST_CASE("dense oracle and differences") {
     }
 }
 
+TEST_CASE("norms of keys and values, and of projected ones") {
+  for (auto const& lengths : {std::vector<index_t>{}, {7, 4}, {1, 0}}) {
+    auto p = with_norms(make_problem({2, 2, 7, 4}, 4, 5, 2, {1, 2}));
+    p.lengths = lengths;
+    auto const r = run<double>(p);
+    check_close(r.y, oracle(p), 1e-13);
+    auto const loss = [&] { return weighted_sum(oracle(p), p.dy); };
+    check_gradient(loss, p.q, r.dq);
+    check_gradient(loss, p.k, r.dk);
+    check_gradient(loss, p.v, r.dv);
+    check_gradient(loss, p.x, r.dx);
+    check_gradient(loss, p.w, r.dw);
+    check_gradient(loss, p.weight, r.dweight);
+    check_gradient(loss, p.bias, r.dbias);
+    check_gradient(loss, p.projected_weight, r.dprojected_weight);
+    check_gradient(loss, p.projected_bias, r.dprojected_bias);
+  }
+}
+
 TEST_CASE("heads of packed tensors") {
   auto const p = make_problem({2, 3, 9, 4}, 5, 6, 2, {2, 1});
   auto const r = run<double>(p);
@@ -148,8 +229,11 @@ TEST_CASE_TEMPLATE("any length, in float and bfloat16", T, float, bfloat16) {
   // Roundings: logits, projected rows, y of a part, y, gradients of projected rows, of logits from
   // keys and from values, and the result. The logits of one row have no gradient.
   for (index_t length : {2, 63, 200}) {
-    auto p = make_problem({2, 2, length, 16}, 8, 8, 4, {5, 4});
+    auto p = make_problem({2, 2, length, 16}, 16, 8, 4, {5, 4});
     if (length > 2) p.lengths = {length / 2, length};
     check_rounded(run<T>(p), run<double>(p), 8, length + 16);
+    // Norms round their results and gradients. They double errors: deviations are at least 1/2.
+    p = with_norms(p);
+    check_rounded(run<T>(p), run<double>(p), 2 * 12, length + 16);
   }
 }

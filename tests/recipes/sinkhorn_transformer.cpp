@@ -6,6 +6,7 @@
 #include "allocations.hpp"
 #include "check.hpp"
 #include "recipes/sort_net.hpp"
+#include "recipes/sorted_blocks.hpp"
 
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
@@ -251,4 +252,27 @@ TEST_CASE("logits of the sorting network") {
         check_gradient(loss, p.k, r.dk);
         check_gradient(loss, p.w, r.dw);
       }
+}
+
+TEST_CASE("the layer of the sorting network and the attention") {
+  auto p = make_problem({2, 2, 7, 3}, 3, 2, joined_by::softmax);
+  p.lengths = {7, 4};
+  auto w = random_tensor({1, 2, 3, 4}, 6);
+  p.logits = run<double>(net_problem{p.k, w, p.logits, p.block, p.lengths}).logits;
+  auto const expected = run<double>(p);
+
+  owned<double> y(p.v.shape), dq(p.q.shape), dk(p.k.shape), dv(p.v.shape), dw(w.shape);
+  recipes::sorted_blocks<double, ss::exec::host> layer(ss::exec::host{}, p.block);
+  auto const forward = [&] {
+    layer.forward({p.q.view(), p.k.view(), p.v.view(), w.view()}, y.view(), lengths_of(p.lengths));
+    return weighted_sum(y, p.dy);
+  };
+  forward();
+  layer.backward(p.dy.view(), {p.q.view(), p.k.view(), p.v.view(), w.view()}, y.view(),
+                 {dq.view(), dk.view(), dv.view(), dw.view()});
+  CHECK(y.values == expected.y.values);
+  CHECK(dq.values == expected.dq.values);
+  CHECK(dv.values == expected.dv.values);
+  check_gradient(forward, p.k, dk);
+  check_gradient(forward, w, dw);
 }

@@ -176,6 +176,33 @@ TEST_CASE("dense map") {
   check_gradient(loss, w2, dw2);
 }
 
+TEST_CASE("a layer of a map and the attention") {
+  using map_type = recipes::factorized_map<double, ss::exec::host>;
+  auto p = make_problem({2, 2, 6, 4}, false);
+  p.lengths = {4, 6};
+  auto a = random_tensor({1, 2, 6, 3}, 6), b = random_tensor({1, 2, 6, 3}, 7);
+  p.map = owned<double>({1, 2, 6, 6});
+  map_type(ss::exec::host{}).forward({a.view(), b.view()}, p.map.view());
+  auto const expected = run<double>(p, true);
+
+  owned<double> y(p.v.shape), dq(p.q.shape), dk(p.k.shape), dv(p.v.shape), da(a.shape), db(b.shape);
+  recipes::mapped_synthesizer<double, ss::exec::host, map_type> layer(ss::exec::host{});
+  auto const forward = [&] {
+    layer.forward({p.q.view(), p.k.view(), p.v.view(), {a.view(), b.view()}}, y.view(),
+                  lengths_of(p.lengths));
+    return weighted_sum(y, p.dy);
+  };
+  forward();
+  layer.backward(p.dy.view(), {p.q.view(), p.k.view(), p.v.view(), {a.view(), b.view()}}, y.view(),
+                 {dq.view(), dk.view(), dv.view(), {da.view(), db.view()}});
+  CHECK(y.values == expected.y.values);
+  CHECK(dq.values == expected.dq.values);
+  CHECK(dk.values == expected.dk.values);
+  CHECK(dv.values == expected.dv.values);
+  check_gradient(forward, a, da);
+  check_gradient(forward, b, db);
+}
+
 TEST_CASE_TEMPLATE("any length, in float and bfloat16", T, float, bfloat16) {
   // Roundings: y, which backward reads, and the result.
   for (index_t length : {1, 2, 65, 200}) {

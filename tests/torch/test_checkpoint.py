@@ -301,7 +301,7 @@ class Fields(unittest.TestCase):
             "width=1e16": "width is '1e16', which is no whole number",
             "length=0": "length is 0, must be an integer of at least 1",
             "length=1e12": "has .* of shape|has no tensor",
-            "model=linformer rank=16": "there is no model 'linformer' in torch; there are",
+            "model=rfa rank=16": "there is no model 'rfa' in torch; there are",
             "model=reformer rounds=2": "there is no model 'reformer' in torch; there are",
             "heads=0": "heads is 0, must be an integer of at least 1",
             "dropout=nan": "dropout is 'nan', which is no number",

@@ -15,21 +15,15 @@ namespace {
 
 using namespace mixers;
 
-void add_linformer(catalog& models, std::string const& name, std::string description,
-                   linformer_core<float>::config const& published) {
-  add_multi_head<linformer<>>(models, name, std::move(description),
-                              [published](auto& config, model_request const& r) {
-                                config = published;
-                                config.rank = number_or(r.rank, published.rank);
-                              });
-}
-void add_nystromformer(catalog& models, std::string const& name, std::string description,
-                       nystromformer_core<float>::config const& published) {
-  add_multi_head<nystromformer<>>(models, name, std::move(description),
-                                  [published](auto& config, model_request const& r) {
-                                    config = published;
-                                    config.landmarks = number_or(r.rank, published.landmarks);
-                                  });
+// Adds a model with a published configuration, whose rank --rank replaces.
+template <class Mixer>
+void add_ranked(catalog& models, std::string const& name, std::string description,
+                decltype(Mixer::config::core) const& published = {}) {
+  add_multi_head<Mixer>(models, name, std::move(description),
+                        [published](auto& config, model_request const& r) {
+                          config = published;
+                          config.rank = number_or(r.rank, published.rank);
+                        });
 }
 void add_reformer(catalog& models, std::string const& name, index_t rounds) {
   add_multi_head<reformer<>>(
@@ -56,16 +50,17 @@ void add_attention(catalog& models) {
 }
 
 void add_recipes(catalog& models) {
-  add_linformer(models, "linformer", "Linformer, rank 256", {});
-  add_linformer(models, "linformer-google", "Linformer, rank 16, one projection",
-                {16, /*one_per_head*/ false, /*separate*/ false});
-  add_linformer(models, "linformer-nystromformer", "Linformer, rank 256, a projection per head",
-                {256, /*one_per_head*/ true, /*separate*/ false});
-  add_linformer(models, "linformer-lucidrains", "Linformer, rank 256, one projection",
-                {256, /*one_per_head*/ false, /*separate*/ false});
-  add_nystromformer(models, "nystromformer", "Nystromformer, 128 landmarks, 35 taps", {});
-  add_nystromformer(models, "nystromformer-lucidrains", "Nystromformer, 256 landmarks, 33 taps",
-                    {256, 33, 6});
+  add_ranked<linformer<>>(models, "linformer", "Linformer, rank 256");
+  add_ranked<linformer<>>(models, "linformer-google", "Linformer, rank 16, one projection",
+                          {16, /*one_per_head*/ false, /*separate*/ false});
+  add_ranked<linformer<>>(models, "linformer-nystromformer",
+                          "Linformer, rank 256, a projection per head",
+                          {256, /*one_per_head*/ true, /*separate*/ false});
+  add_ranked<linformer<>>(models, "linformer-lucidrains", "Linformer, rank 256, one projection",
+                          {256, /*one_per_head*/ false, /*separate*/ false});
+  add_ranked<nystromformer<>>(models, "nystromformer", "Nystromformer, 128 landmarks, 35 taps");
+  add_ranked<nystromformer<>>(models, "nystromformer-lucidrains",
+                              "Nystromformer, 256 landmarks, 33 taps", {256, 33, 6});
   add_multi_head<long_short<>>(
       models, "long-short", "Long-Short Transformer, window of 17 rows, rank 32",
       [](auto& config, model_request const& r) {
@@ -74,6 +69,9 @@ void add_recipes(catalog& models) {
       });
   add_multi_head<synthesizer<>>(models, "synthesizer", "Synthesizer, random map and q k^T");
   add_multi_head<synthesizer<false>>(models, "synthesizer-random", "Synthesizer, random map");
+  add_ranked<factorized_synthesizer<>>(models, "synthesizer-factorized",
+                                       "Synthesizer, random map of rank 32");
+  add_multi_head<dense_synthesizer<>>(models, "synthesizer-dense", "Synthesizer, dense map");
   add_multi_head<sinkformer<>>(models, "sinkformer", "Sinkformer, 3 half-steps");
   add_multi_head<sinkhorn_transformer<>>(
       models, "sinkhorn-transformer", "Sinkhorn Transformer, blocks of 50 rows",

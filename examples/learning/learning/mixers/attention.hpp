@@ -11,12 +11,8 @@
 namespace learning::mixers {
 
 template <class Mask, class T>
-class attention_core {
+class attention_core : public qkv_core<T> {
  public:
-  using element = T;
-  static constexpr index_t projections = 3;
-  static constexpr bool reads_rows = false;
-
   struct config {
     Mask mask{};
     double dropout = 0;  ///< dropout probability of attention weights
@@ -28,8 +24,7 @@ class attention_core {
   void forward(context<T>& c, head_tensors<T const> const& inputs, tensor4<T> y) {
     extents4 const state = op_.saved_extents(y.extents(), y.extents());
     state_ = {c.keep(state.size()), state};
-    auto const scratch =
-        workspace(c, op_.template workspace_bytes<T>(c.exec(), y.extents(), y.extents()));
+    auto const scratch = scratch_of(c, y.extents());
     c.compute([&] {
       ss::saved_attention<T> const saved = saved_if_training<ss::saved_attention<T>>(c, state_);
       op_.forward(c.exec(), {inputs.q, inputs.k, inputs.v}, y, saved, scratch,
@@ -38,8 +33,7 @@ class attention_core {
   }
   void backward(context<T>& c, tensor4<T const> dy, head_tensors<T const> const& inputs,
                 tensor4<T const> y, head_tensors<T> const& grads) {
-    auto const scratch =
-        workspace(c, op_.template workspace_bytes<T>(c.exec(), y.extents(), y.extents()));
+    auto const scratch = scratch_of(c, y.extents());
     c.compute([&] {
       op_.backward(c.exec(), dy, {inputs.q, inputs.k, inputs.v}, y,
                    ss::const_saved_attention<T>(state_), {grads.q, grads.k, grads.v}, scratch,
@@ -48,6 +42,9 @@ class attention_core {
   }
 
  private:
+  ss::workspace scratch_of(context<T>& c, extents4 e) const {
+    return workspace(c, op_.template workspace_bytes<T>(c.exec(), e, e));
+  }
   ss::dropout dropout_options(context<T> const& c) const {
     if (!c.training) return {};
     return {rate_, random_stream(c.seed, stream_).bits(c.step)};

@@ -4,8 +4,7 @@
 
 #include "learning/mixers/recipe.hpp"
 #include "recipes/sinkformer.hpp"
-#include "recipes/sinkhorn_transformer.hpp"
-#include "recipes/sort_net.hpp"
+#include "recipes/sorted_blocks.hpp"
 
 namespace learning::mixers {
 
@@ -22,58 +21,18 @@ class sinkformer_core
   auto make(recipe_exec const& exec) const {
     return recipes::sinkformer<T, recipe_exec>(exec, half_steps_);
   }
-  recipes::sinkformer_params<T> params(head_tensors<T const> const& inputs) const {
-    return {inputs.q, inputs.k, inputs.v};
+  template <class Arguments, class U>
+  Arguments arguments(head_tensors<U> const& t) const {
+    return {t.q, t.k, t.v};
   }
-  recipes::sinkformer_grads<T> grads(head_tensors<T> const& d) const { return {d.q, d.k, d.v}; }
 
  private:
   index_t half_steps_;
 };
 
-/// The sorting network and the attention to sorted blocks, as one recipe.
-template <class T>
-class sorted_blocks {
- public:
-  struct params {
-    tensor4<T const> q, k, v, w;
-  };
-  struct grads {
-    tensor4<T> dq, dk, dv, dw;
-  };
-
-  sorted_blocks(recipe_exec const& exec, index_t block)
-      : exec_(exec), memory_(exec), block_(block), net_(exec, block), attention_(exec, block) {}
-
-  void forward(params const& inputs, tensor4<T> y, ss::row_lengths lengths) {
-    extents4 const e = inputs.k.extents();
-    index_t const blocks = (e.length + block_ - 1) / block_;
-    memory_.clear();
-    logits_ = memory_.template tensor<T>({e.batch, e.heads, blocks, blocks});
-    net_.forward({inputs.k, inputs.w}, logits_, lengths);
-    attention_.forward({inputs.q, inputs.k, inputs.v, logits_}, y, lengths);
-  }
-  void backward(tensor4<T const> dy, params const& inputs, tensor4<T const> y, grads const& d) {
-    auto const dlogits = memory_.template tensor<T>(logits_.extents());
-    auto const dk = memory_.template tensor<T>(inputs.k.extents());
-    attention_.backward(dy, {inputs.q, inputs.k, inputs.v, logits_}, y,
-                        {d.dq, d.dk, d.dv, dlogits});
-    net_.backward(dlogits, {inputs.k, inputs.w}, {dk, d.dw});
-    recipes::add(exec_, dk, d.dk);
-  }
-
- private:
-  recipe_exec exec_;
-  recipes::memory<recipe_exec> memory_;
-  index_t block_;
-  recipes::sort_net<T, recipe_exec> net_;
-  recipes::sinkhorn_transformer<T, recipe_exec> attention_;
-  tensor4<T> logits_;
-};
-
 template <class T>
 class sinkhorn_transformer_core
-    : public recipe_core<sinkhorn_transformer_core<T>, sorted_blocks<T>, T> {
+    : public recipe_core<sinkhorn_transformer_core<T>, recipes::sorted_blocks<T, recipe_exec>, T> {
  public:
   struct config {
     index_t block = 50;
@@ -86,12 +45,12 @@ class sinkhorn_transformer_core
                 scope.rules.weight(shape.channels, blocks));
   }
 
-  auto make(recipe_exec const& exec) const { return sorted_blocks<T>(exec, block_); }
-  auto params(head_tensors<T const> const& inputs) const {
-    return typename sorted_blocks<T>::params{inputs.q, inputs.k, inputs.v, this->learned(0)};
+  auto make(recipe_exec const& exec) const {
+    return recipes::sorted_blocks<T, recipe_exec>(exec, block_);
   }
-  auto grads(head_tensors<T> const& d) const {
-    return typename sorted_blocks<T>::grads{d.q, d.k, d.v, this->dlearned(0)};
+  template <class Arguments, class U>
+  Arguments arguments(head_tensors<U> const& t) const {
+    return {t.q, t.k, t.v, this->template learned<U>(0)};
   }
 
  private:

@@ -18,12 +18,8 @@
 namespace learning::mixers {
 
 template <class Feature, class Divisor, class T>
-class linear_attention_core {
+class linear_attention_core : public qkv_core<T> {
  public:
-  using element = T;
-  static constexpr index_t projections = 3;
-  static constexpr bool reads_rows = false;
-
   struct config {
     Feature feature{};
     Divisor divisor{};

@@ -8,6 +8,7 @@
 #include "recipes/nystromformer.hpp"
 
 #include <cstddef>
+#include <string>
 
 namespace learning::mixers {
 
@@ -28,13 +29,10 @@ class linformer_core
     if (separate_) this->learn(scope, "values", e, init);
   }
 
-  auto make(recipe_exec const& exec) const { return recipes::linformer<T, recipe_exec>(exec); }
-  recipes::linformer_params<T> params(head_tensors<T const> const& inputs) const {
-    return {inputs.q, inputs.k, inputs.v, this->learned(0),
-            separate_ ? this->learned(1) : tensor4<T const>()};
-  }
-  recipes::linformer_grads<T> grads(head_tensors<T> const& d) const {
-    return {d.q, d.k, d.v, this->dlearned(0), separate_ ? this->dlearned(1) : tensor4<T>()};
+  template <class Arguments, class U>
+  Arguments arguments(head_tensors<U> const& t) const {
+    return {t.q, t.k, t.v, this->template learned<U>(0),
+            separate_ ? this->template learned<U>(1) : tensor4<U>()};
   }
 
  private:
@@ -46,7 +44,7 @@ class nystromformer_core
     : public recipe_core<nystromformer_core<T>, recipes::nystromformer<T, recipe_exec>, T> {
  public:
   struct config {
-    index_t landmarks = 128, taps = 35;
+    index_t rank = 128, taps = 35;  ///< landmarks, and rows of a filter
     std::size_t newton_steps = 6;
   };
   nystromformer_core(parameter_scope<T> const& scope, head_shape shape, config const& options)
@@ -56,13 +54,11 @@ class nystromformer_core
   }
 
   auto make(recipe_exec const& exec) const {
-    return recipes::nystromformer<T, recipe_exec>(exec, options_.landmarks, options_.newton_steps);
+    return recipes::nystromformer<T, recipe_exec>(exec, options_.rank, options_.newton_steps);
   }
-  recipes::nystromformer_params<T> params(head_tensors<T const> const& inputs) const {
-    return {inputs.q, inputs.k, inputs.v, this->learned(0)};
-  }
-  recipes::nystromformer_grads<T> grads(head_tensors<T> const& d) const {
-    return {d.q, d.k, d.v, this->dlearned(0)};
+  template <class Arguments, class U>
+  Arguments arguments(head_tensors<U> const& t) const {
+    return {t.q, t.k, t.v, this->template learned<U>(0)};
   }
 
  private:
@@ -80,23 +76,28 @@ class long_short_core
     ss::mask::window window{8, 8};
   };
   long_short_core(parameter_scope<T> const& scope, head_shape shape, config const& options)
-      : window_(options.window) {
+      : window_(options.window), norm_epsilon_(scope.rules.norm_epsilon) {
     this->learn(scope, "projection", {1, shape.heads, scope.width, options.rank},
                 scope.rules.weight(scope.width, options.rank));
+    extents4 const channels{1, shape.heads, 1, shape.channels};
+    for (std::string const norm : {"norm", "projected_norm"}) {
+      this->learn(scope, norm + ".weight", channels, initializer::constant(1));
+      this->learn(scope, norm + ".bias", channels, initializer::constant(0));
+    }
   }
 
   auto make(recipe_exec const& exec) const {
-    return recipes::long_short<T, recipe_exec>(exec, window_);
+    return recipes::long_short<T, recipe_exec>(exec, window_, norm_epsilon_);
   }
-  recipes::long_short_params<T> params(head_tensors<T const> const& inputs) const {
-    return {inputs.q, inputs.k, inputs.v, ss::split_heads(inputs.x, 1), this->learned(0)};
-  }
-  recipes::long_short_grads<T> grads(head_tensors<T> const& d) const {
-    return {d.q, d.k, d.v, ss::split_heads(d.x, 1), this->dlearned(0)};
+  template <class Arguments, class U>
+  Arguments arguments(head_tensors<U> const& t) const {
+    auto const w = [&](std::size_t i) { return this->template learned<U>(i); };
+    return {t.q, t.k, t.v, ss::split_heads(t.x, 1), w(0), {w(1), w(2)}, {w(3), w(4)}};
   }
 
  private:
   ss::mask::window window_;
+  double norm_epsilon_;
 };
 
 template <class T = float>

@@ -27,6 +27,14 @@ struct head_tensors {
   tensor3<T> x;        ///< the mixer's input, of which q, k and v are projections
 };
 
+/// Base of cores that read q, k and v.
+template <class T>
+struct qkv_core {
+  using element = T;
+  static constexpr index_t projections = 3;
+  static constexpr bool reads_rows = false;
+};
+
 /// `y = W_O op(W_in x)`. A single projection with weight `[projections * inner, width]` computes
 /// the operator's inputs (Attention Is All You Need). `Core` contains the operator and its state.
 /// It defines

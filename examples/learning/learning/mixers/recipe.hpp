@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace learning::mixers {
@@ -16,29 +17,28 @@ using recipe_exec = ss::exec::host_on<thread_pool>;
 
 /// Base of cores for `multi_head` that call a recipe. `Core` adds its learned tensors in its
 /// constructor, and defines
-/// - `make(exec)`, which returns the recipe;
-/// - `params(inputs)` and `grads(head_tensors)`, which return the recipe's arguments and read
-///   `learned(i)` and `dlearned(i)`.
+/// - `make(exec)`, which returns the recipe, if it has options;
+/// - `arguments<Arguments>(head_tensors)`, which returns the recipe's params, or grads in the same
+///   order, from tensors and from `learned<U>(i)`.
 ///
 /// A recipe allocates its intermediate results itself, outside of the memory of the step.
 template <class Core, class Recipe, class T>
-class recipe_core {
+class recipe_core : public qkv_core<T> {
  public:
-  using element = T;
-  static constexpr index_t projections = 3;
-  static constexpr bool reads_rows = false;
+  Recipe make(recipe_exec const& exec) const { return Recipe(exec); }
 
   void forward(context<T>& c, head_tensors<T const> const& inputs, tensor4<T> y) {
     c.compute([&] {
       recipe_.emplace(core().make(c.exec()));
-      recipe_->forward(core().params(inputs), y, ss::lengths(c.lengths));
+      recipe_->forward(params(inputs), y, ss::lengths(c.lengths));
     });
   }
   void backward(context<T>& c, tensor4<T const> dy, head_tensors<T const> const& inputs,
                 tensor4<T const> y, head_tensors<T> const& grads) {
     for (learned_tensor& tensor : learned_) tensor.gradient = c.scratch(tensor.shape.size());
     c.compute([&] {
-      recipe_->backward(dy, core().params(inputs), y, core().grads(grads));
+      recipe_->backward(dy, params(inputs), y,
+                        core().template arguments<typename Recipe::grads_type>(grads));
       for (learned_tensor const& tensor : learned_)  // recipes overwrite gradients
         for (index_t i = 0; i < tensor.shape.size(); ++i)
           tensor.values.gradient()[i] += tensor.gradient[i];
@@ -51,10 +51,12 @@ class recipe_core {
              initializer init) {
     learned_.push_back({scope.add(name, {shape.heads, shape.length, shape.channels}, init), shape});
   }
-  tensor4<T const> learned(std::size_t i) const {
-    return {learned_[i].values.value(), learned_[i].shape};
+  /// Returns the values of a learned tensor, or its gradient if U is not const.
+  template <class U>
+  tensor4<U> learned(std::size_t i) const {
+    learned_tensor const& tensor = learned_[i];
+    return {std::is_const_v<U> ? tensor.values.value() : tensor.gradient, tensor.shape};
   }
-  tensor4<T> dlearned(std::size_t i) const { return {learned_[i].gradient, learned_[i].shape}; }
 
  private:
   struct learned_tensor {
@@ -63,6 +65,9 @@ class recipe_core {
     T* gradient = nullptr;
   };
   Core& core() { return static_cast<Core&>(*this); }
+  typename Recipe::params_type params(head_tensors<T const> const& inputs) {
+    return core().template arguments<typename Recipe::params_type>(inputs);
+  }
 
   std::vector<learned_tensor> learned_;
   std::optional<Recipe> recipe_;

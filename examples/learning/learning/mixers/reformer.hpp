@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace learning::mixers {
@@ -37,10 +38,13 @@ class reformer_core : public recipe_core<reformer_core<T>, recipes::reformer<T, 
   auto make(recipe_exec const& exec) const {
     return recipes::reformer<T, recipe_exec>(exec, options_.chunk);
   }
-  recipes::reformer_params<T> params(head_tensors<T const> const& inputs) const {
-    return {inputs.q, inputs.v, {rotations_.data(), shape_}};
+  template <class Arguments, class U>
+  Arguments arguments(head_tensors<U> const& t) const {
+    if constexpr (std::is_const_v<U>)
+      return {t.q, t.v, {rotations_.data(), shape_}};
+    else
+      return {t.q, t.v};
   }
-  recipes::reformer_grads<T> grads(head_tensors<T> const& d) const { return {d.q, d.v}; }
 
  private:
   config options_;

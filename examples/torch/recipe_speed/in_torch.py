@@ -2,7 +2,7 @@
 """The recipes in PyTorch, each in the form that was the fastest of those tried on a CPU. compare.py checks that they compute
 what the recipes compute, and times them. Tensors are [1, 1, length, channels]; lengths are multiples of all sizes."""
 import torch
-from torch.nn.functional import conv2d, normalize, pad, scaled_dot_product_attention as attention
+from torch.nn.functional import normalize, pad, scaled_dot_product_attention as attention
 
 
 def scaled(q):
@@ -25,22 +25,16 @@ def pseudo_inverse(a, steps=6):
 
 
 def convolution(v, filters):
-    taps = filters.size(3)
-    return conv2d(v, filters.view(1, 1, taps, 1), padding=((taps - 1) // 2, 0))
-
-
-def convolution_by_shifts(v, filters):
+    """By shifts, of which torch.compile makes one loop; conv2d takes twice as long in a step."""
     taps, length = filters.size(3), v.size(2)
     padded = pad(v, (0, 0, (taps - 1) // 2, taps // 2))
     return sum(filters[..., t:t + 1] * padded[:, :, t:t + length] for t in range(taps))
 
 
-def nystromformer_with(convolve):
-    def call(q, k, v, filters, landmarks=64):
-        q_mean, k_mean = (x.unflatten(2, (landmarks, -1)).mean(3) for x in (q, k))
-        inverse = pseudo_inverse(torch.softmax(scaled(q_mean) @ k_mean.mT, -1)[0])
-        return attention(q, k_mean, inverse @ attention(q_mean, k, v)) + convolve(v, filters)
-    return call
+def nystromformer(q, k, v, filters, landmarks=64):
+    q_mean, k_mean = (x.unflatten(2, (landmarks, -1)).mean(3) for x in (q, k))
+    inverse = pseudo_inverse(torch.softmax(scaled(q_mean) @ k_mean.mT, -1)[0])
+    return attention(q, k_mean, inverse @ attention(q_mean, k, v)) + convolution(v, filters)
 
 
 def synthesizer(v, logits):
@@ -147,16 +141,18 @@ def sinkformer(q, k, v):
     return (a @ (columns * v)) / (a @ columns)
 
 
+def compiled(call):
+    return torch.compile(call, dynamic=False)
+
+
+# Products take most of the time of the two that are not compiled.
 IMPLEMENTATIONS = {
-    "softmax_attention": {"scaled_dot_product_attention": attention},
-    "linformer": {"attention": linformer},
-    "nystromformer": {"conv2d": nystromformer_with(convolution), "shifts": nystromformer_with(convolution_by_shifts)},
-    "synthesizer": {"products": synthesizer},
-    "long_short": {"products": long_short},
-    "sinkhorn_transformer": {"attention": sinkhorn_transformer},
-    "reformer": {"attention": reformer},
-    "sinkformer": {"products": sinkformer},
+    "softmax_attention": attention,
+    "linformer": linformer,
+    "nystromformer": compiled(nystromformer),
+    "synthesizer": compiled(synthesizer),
+    "long_short": compiled(long_short),
+    "sinkhorn_transformer": compiled(sinkhorn_transformer),
+    "reformer": compiled(reformer),
+    "sinkformer": compiled(sinkformer),
 }
-for recipe, forms in IMPLEMENTATIONS.items():
-    if recipe != "softmax_attention":
-        forms |= {f"{form}, compiled": torch.compile(call, dynamic=False) for form, call in forms.items()}

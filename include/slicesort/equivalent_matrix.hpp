@@ -11,6 +11,7 @@
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/csp.hpp>
+#include <slicesort/decaying_sum.hpp>
 #include <slicesort/dense_matrix.hpp>
 #include <slicesort/detail/attention/check.hpp>
 #include <slicesort/detail/core/call.hpp>
@@ -206,6 +207,31 @@ dense_matrix equivalent_matrix(short_convolution const& op, X const& x, Weights 
   tensor3<double const> const view(filter.data(), {1, filters.extents().length, 1});
   return s.compute_matrix([&](auto dy, auto, auto dx, workspace w, auto o) {
     op.backward(exec::host{}, dy, view, dx, w, o);
+  });
+}
+
+/// A Toeplitz matrix with `sum over the states of w * a^(i - j)` at (i, j), lower triangular unless
+/// the direction is `reverse` or `both`; 0 in rows past the length. It is the same for every x.
+/// `in`: as for the operator, with constant a.
+template <class X, class T>
+dense_matrix equivalent_matrix(decaying_sum const& op, X const& x, decay_inputs<T> const& in,
+                               index_t batch, index_t channel, forward_options options = {}) {
+  detail::matrix_sample const s(x, batch, channel, options);
+  extents4 const shape{1, op.numbers(), 1, detail::extents_of(x).channels};
+  detail::checker c("equivalent_matrix");
+  if (in.a.extents() != shape || (in.w.data() != nullptr && in.w.extents() != shape))
+    c.fail(error_kind::argument, "a and w must be [1, %lld, 1, %lld], constant along the length",
+           static_cast<long long>(shape.heads), static_cast<long long>(shape.channels));
+  detail::enforce(c.result());
+  std::vector<double> numbers;
+  for (auto const& tensor : {in.a, in.w})
+    for (index_t j = 0; j < op.numbers() && tensor.data() != nullptr; ++j)
+      numbers.push_back(detail::as_double(tensor(0, j, 0, channel)));
+  extents4 const e{1, op.numbers(), 1, 1};
+  tensor4<double const> const a(numbers.data(), e), w(numbers.data() + op.numbers(), e);
+  return s.compute_matrix([&](auto dy, auto, auto dx, workspace memory, auto call_options) {
+    op.backward(exec::host{}, dy, dy, {a, in.w.data() == nullptr ? decltype(w)() : w}, {dx}, {},
+                memory, call_options);
   });
 }
 

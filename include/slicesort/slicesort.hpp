@@ -5,6 +5,7 @@
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/csp.hpp>
+#include <slicesort/decaying_sum.hpp>
 #include <slicesort/dense_matrix.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>

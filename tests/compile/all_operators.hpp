@@ -113,6 +113,15 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   add_hash(dx);
   for (T v : filter_gradients) seed = hash(v, seed);
 
+  std::vector<T> decays(static_cast<std::size_t>(e.channels));
+  for (std::size_t c = 0; c < decays.size(); ++c) decays[c] = x.values[c];
+  ss::tensor4<T const> const decay(decays.data(), {1, 1, 1, e.channels});
+  ss::decaying_sum const recurrence;
+  recurrence.forward(exec, x.read(), {decay}, y.view(), {}, scratch);
+  add_hash(y);
+  recurrence.backward(exec, y.read(), x.read(), {decay}, {dx.view()}, {}, scratch, {mode});
+  add_hash(dx);
+
   ss::csp const csp{ss::group_size{2}};
   tensor<std::uint8_t> order(csp.saved_extents(e));
   csp.forward(exec, x.read(), y.view(), {order.view()}, scratch);

@@ -173,6 +173,30 @@ void print_short_convolution() {
 }
 
 template <class T>
+void print_decaying_sum() {
+  operator_fingerprints<T> fingerprints("decaying_sum");
+  ss::decaying_sum const op(2, ss::decay_numbers::complex, ss::decay_direction::both);
+  scratch memory(op.workspace_bytes<T>(exec, shape));
+  extents3 const numbers{1, op.numbers(), shape.channels};
+  tensor<T> const x = normal_tensor<T>(shape, 1), dy = normal_tensor<T>(shape, 2),
+                  a = normal_tensor<T>(numbers, 3), w = normal_tensor<T>(numbers, 4);
+  tensor<T> y(shape), dx = previous_gradients<T>(shape), da = previous_gradients<T>(numbers),
+                      dw = previous_gradients<T>(numbers);
+  auto const view = [&](auto numbers_view) {
+    return ss::tensor4<std::remove_pointer_t<decltype(numbers_view.data())>>(
+        numbers_view.data(), {1, op.numbers(), 1, shape.channels});
+  };
+  ss::decay_inputs<T> const in{view(a.view()), view(w.view())};
+  op.forward(exec, x.view(), in, y.view(), {}, memory, {view_of(lengths)});
+  fingerprints.forward.add(y);
+  op.backward(exec, dy.view(), x.view(), in, {dx.view(), view(da.view()), view(dw.view())}, {},
+              memory, accumulate(view_of(lengths)));
+  fingerprints.backward.add(dx);
+  fingerprints.backward.add(da);
+  fingerprints.backward.add(dw);
+}
+
+template <class T>
 void print_max_exchange() {
   operator_fingerprints<T> fingerprints("max_exchange");
   ss::max_exchange const op(5);
@@ -331,6 +355,7 @@ void print_every_operator() {
   print_permute<T>();
   print_multi_permutation<T>();
   print_short_convolution<T>();
+  print_decaying_sum<T>();
   print_max_exchange<T>();
   print_shuffle<T>();
   print_csp<T>();

@@ -144,6 +144,20 @@ TEST_CASE("short_convolution") {
   }
 }
 
+TEST_CASE("decaying_sum") {
+  for (index_t states : {1, 64}) {
+    ss::decaying_sum const op(states, ss::decay_numbers::complex);
+    check_sizes<float>(
+        "decaying_sum", op,
+        [&](any_exec const& exec, auto x, auto y) {
+          ss::tensor4<float const> const decays(reinterpret_cast<float const*>(3 * 64),
+                                                {1, 2 * states, 1, x.extents().channels});
+          return op.forward(ss::exec::dry_run{exec}, x, {decays}, y);
+        },
+        [=](extents3 e, bool) { return int128{e.batch} * e.channels * states * 4 * 8; });
+  }
+}
+
 TEST_CASE("csp") {
   auto const check_op = [](auto const& op) {
     check_sizes<float>("csp", op, forward_of(op),

@@ -161,6 +161,30 @@ TEST_CASE("short_convolution") {
         "each group of channels");
 }
 
+TEST_CASE("decaying_sum") {
+  for (auto numbers : {ss::decay_numbers::real, ss::decay_numbers::complex}) {
+    ss::decaying_sum const op(2, numbers, ss::decay_direction::both);
+    std::vector<float> values;
+    for (index_t i = 0; i < op.numbers() * shape.channels; ++i)
+      values.push_back(static_cast<float>(i % 7 - 3) / 4);
+    ss::tensor4<float const> const a(values.data(), {1, op.numbers(), 1, shape.channels});
+    for (ss::tensor4<float const> w : {a, ss::tensor4<float const>()})
+      check_operator<float>(
+          1e-6, false,
+          [&](auto x, auto y, auto memory, auto options) {
+            op.forward(ss::exec::host{}, x, {a, w}, y, {}, memory, options);
+          },
+          [&](auto x, index_t b, index_t c, auto options) {
+            return equivalent_matrix(op, x, ss::decay_inputs<float>{a, w}, b, c, options);
+          });
+  }
+  tensor<float> const x(shape);
+  ss::tensor4<float const> const a(x.view().data(), {1, 2, 1, 5});
+  CHECK(error_message([&] {
+          (void)equivalent_matrix(ss::decaying_sum{}, x.view(), ss::decay_inputs<float>{a}, 0, 0);
+        }) == "equivalent_matrix: a and w must be [1, 1, 1, 5], constant along the length");
+}
+
 TEST_CASE("multi_permutation") {
   ss::multi_permutation<> const op{3};
   std::vector<double> const weight_values = {0.5, -2, 0.25};

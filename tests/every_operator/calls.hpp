@@ -237,6 +237,34 @@ inline std::vector<call> calls() {
                                   {ss::grad_mode::overwrite, a.lengths});
                     }});
   }
+  {
+    ss::decaying_sum const op(2);
+    constexpr extents4 numbers{1, 2, 1, shape.channels}, states{shape.batch, 2, 1, shape.channels};
+    list.push_back({"decaying_sum.forward",
+                    {"y", "last", "x", "a", "w", "initial"},
+                    2,
+                    true,
+                    false,
+                    workspace_bytes_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(2, shape), {a.view(3, numbers), a.view(4, numbers)},
+                                 a.view(0, shape), {a.view(5, states), a.view(1, states)},
+                                 a.scratch, {a.lengths});
+                    }});
+    list.push_back({"decaying_sum.backward",
+                    {"dx", "dinitial", "da", "dw", "dy", "dlast", "x", "initial", "a", "w"},
+                    4,
+                    true,
+                    false,
+                    workspace_bytes_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(4, shape), a.view(6, shape),
+                                  {a.view(8, numbers), a.view(9, numbers)},
+                                  {a.view(0, shape), a.view(2, numbers), a.view(3, numbers)},
+                                  {a.view(7, states), a.view(5, states), a.view(1, states)},
+                                  a.scratch, {ss::grad_mode::overwrite, a.lengths});
+                    }});
+  }
   auto const add_csp = [&](auto const& op) {
     add_saving_state("csp", "order", op, [op](arguments const& a, std::size_t i) {
       return a.view<std::uint8_t>(i, op.saved_extents(shape));

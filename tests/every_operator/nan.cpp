@@ -266,6 +266,30 @@ TEST_CASE_TEMPLATE("sinkhorn", T, float, double, float16, bfloat16) {
       }
 }
 
+TEST_CASE_TEMPLATE("decaying_sum", T, float, double, float16, bfloat16) {
+  for (auto numbers : {ss::decay_numbers::real, ss::decay_numbers::complex})
+    for (ss::grad_mode mode : modes) {
+      ss::decaying_sum const op(2, numbers, ss::decay_direction::both);
+      extents3 const e{2, 50, 37}, n{1, op.numbers(), e.channels};
+      tensor<T> const x = mixed_specials<T>(e, 4), dy = mixed_specials<T>(e, 5),
+                      a = mixed_specials<T>(n, 3), w = mixed_specials<T>(n, 8),
+                      before = mixed_specials<T>(e, 6), numbers_before = mixed_specials<T>(n, 7);
+      ss::extents4 const shape{1, n.length, 1, n.channels};
+      check_call(static_cast<std::uint64_t>(mode), [&](any_exec const& exec) {
+        guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+        tensor<T> y(e), dx = before, da = numbers_before, dw = numbers_before;
+        ss::decay_inputs<T> const in{{a.view().data(), shape}, {w.view().data(), shape}};
+        op.forward(exec, x.view(), in, y.view(), {}, scratch.get());
+        op.backward(exec, dy.view(), x.view(), in,
+                    {dx.view(), {da.view().data(), shape}, {dw.view().data(), shape}}, {},
+                    scratch.get(), mode);
+        call_sums<T> sums{y.elements(), {}};
+        for (auto const* gradient : {&dx, &da, &dw}) sums.append(gradient->elements());
+        return sums;
+      });
+    }
+}
+
 TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
   extents3 const e{2, 40, 21};
   constexpr index_t reference = 1;

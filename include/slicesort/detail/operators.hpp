@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/csp/device.hpp>
+#include <slicesort/detail/decaying_sum/device.hpp>
 #include <slicesort/detail/linear_attention/device.hpp>
 #include <slicesort/detail/matmul/device.hpp>
 #include <slicesort/detail/max_exchange/device.hpp>

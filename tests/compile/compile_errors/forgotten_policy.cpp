@@ -2,8 +2,8 @@
 // Calls without an execution policy, one per case.
 // cases: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn sinkhorn_csp sparse_mix
 // cases: softmax_attention backward backward_without_state backward_of_weights
-// cases: linear_attention merge_attention permute short_convolution matmul braces_first
-// cases: workspace_bytes workspace_bytes_of_attention
+// cases: linear_attention merge_attention permute short_convolution decaying_sum matmul
+// cases: braces_first workspace_bytes workspace_bytes_of_attention
 // expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
 // exec::cuda.
 #include <slicesort/slicesort.hpp>
@@ -62,6 +62,8 @@ void call() {
   ss::permute{}.forward(POLICY x, perm, y, scratch);
 #elif defined(CASE_short_convolution)
   ss::short_convolution::causal(4).forward(POLICY x, x, y, scratch);
+#elif defined(CASE_decaying_sum)
+  ss::decaying_sum{}.forward(POLICY x, {w, w}, y, {}, scratch);
 #elif defined(CASE_matmul)
   ss::matmul<>{}.forward(POLICY w, w, means, scratch);
 #elif defined(CASE_braces_first)

@@ -137,6 +137,19 @@ class call_list {
                                {overwriting, ops.valid_lengths()});
         });
 
+    ss::decaying_sum const decaying(states);
+    add("decaying_sum.forward", bytes_of(decaying),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          decaying.forward(exec, ops.view(ops.x), {ops.decay_view(ops.decays)}, ops.view(ops.y), {},
+                           scratch, {ops.valid_lengths()});
+        });
+    add("decaying_sum.backward", bytes_of(decaying),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          decaying.backward(exec, ops.view(ops.dy), ops.view(ops.x), {ops.decay_view(ops.decays)},
+                            {ops.view(ops.dx), ops.decay_view(ops.ddecays)}, {}, scratch,
+                            {overwriting, ops.valid_lengths()});
+        });
+
     add_shuffle("shared", ss::shuffle<ss::shared_by_channels>(9));
     add_shuffle("own", ss::shuffle<ss::per_channel>(9));
   }

@@ -17,6 +17,7 @@ using ss::extents3;
 using ss::index_t;
 
 inline constexpr index_t taps = 4;                // of short_convolution
+inline constexpr index_t states = 3;              // of decaying_sum
 inline constexpr index_t components = 3;          // of multi_permutation
 inline constexpr int csp_calls = 4;               // each has its own saved order
 inline constexpr index_t factors = 3, links = 3;  // of sparse_mix
@@ -48,7 +49,7 @@ struct operands {
   A* weights;
   index_t* lengths;
   std::uint32_t* saved_orders[csp_calls];  // of any index width
-  T *mix_weights, *saved_states, *filters;
+  T *mix_weights, *saved_states, *filters, *decays;
   T *q, *k, *v, *dattention_output, *random_rows;
   A* softmax_state;  // states of two splits
   index_t* attention_lengths;
@@ -56,7 +57,7 @@ struct operands {
   std::uint32_t *perm, *max_indices;
   std::uint32_t* new_orders[csp_calls];  // one buffer for all calls, or the saved orders
   A* dweights;
-  T *dmix_weights, *new_states, *dfilters;
+  T *dmix_weights, *new_states, *dfilters, *ddecays;
   T *attention_output, *dq, *dk, *dv, *drandom_rows;
   A* merged_state;
   bool with_lengths;
@@ -83,6 +84,8 @@ struct operands {
       allocate(*tensor, inputs, input_bytes, attention_size);
     allocate(random_rows, inputs, input_bytes, random_size);
     allocate(filters, inputs, input_bytes, taps);
+    auto const numbers_size = static_cast<std::size_t>(states * e.channels);
+    allocate(decays, inputs, input_bytes, numbers_size);
     allocate(softmax_state, inputs, input_bytes, 2 * state_size);
     allocate(attention_lengths, inputs, input_bytes, static_cast<std::size_t>(e.batch));
     allocate(y, outputs, output_bytes, elements);
@@ -99,6 +102,7 @@ struct operands {
     allocate(drandom_rows, outputs, output_bytes, random_size);
     allocate(merged_state, outputs, output_bytes, state_size);
     allocate(dfilters, outputs, output_bytes, taps);
+    allocate(ddecays, outputs, output_bytes, numbers_size);
   }
 
   template <class E>
@@ -110,6 +114,7 @@ struct operands {
     return {data, {e.batch, 1, e.channels}};
   }
   ss::tensor3<T> filter_view(T* data) const { return {data, {1, taps, 1}}; }
+  ss::tensor4<T> decay_view(T* data) const { return {data, {1, states, 1, e.channels}}; }
   ss::stack_extents mixing_extents() const { return {factors, e.batch, e.length, links}; }
   ss::tensor_stack<T> mixing_view(T* data) const { return {data, mixing_extents()}; }
   ss::tensor4<T> heads_view(T* data) const {

@@ -18,6 +18,9 @@ struct vec {
   friend vec operator~(vec const& a) {
     return map([&](int i) { return ~a[i]; });
   }
+  friend vec operator-(vec const& a) {
+    return map([&](int i) { return -a[i]; });
+  }
 #define SLICESORT_LANEWISE(op)                         \
   friend vec operator op(vec const& a, vec const& b) { \
     return map([&](int i) { return a[i] op b[i]; });   \

@@ -186,7 +186,7 @@ endif()
 
 # Tests the memory image of backend/image.hpp without a device.
 add_executable(slicesort_test_image cuda/backend/image_without_device.cpp cuda/backend/image.cpp)
-target_link_libraries(slicesort_test_image PRIVATE slicesort_test_main)
+target_link_libraries(slicesort_test_image PRIVATE slicesort_test_main slicesort_host_slicing_sort)
 add_test(NAME cuda_image COMMAND slicesort_test_image)
 
 # Tests <slicesort/policies/cublas.cuh> with a stand-in for cuBLAS, without a device.

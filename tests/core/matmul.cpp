@@ -192,6 +192,12 @@ TEST_CASE_TEMPLATE("shared and summed matrices, strides, scales, and sums with c
           }
     }
 }
+TEST_CASE("each of many threads has memory") {
+  // 3 matrices of 3 blocks of rows and 3 panels of columns: 27 tasks, all done by the last thread.
+  problem<float> const p{{{3, 1, 300, 2}, 1}, {{3, 1, 2, 100}, 2}, {{3, 1, 300, 100}, 3}};
+  test_executor executor{test_executor::schedule::backwards};
+  CHECK(same_bits(run(p, ss::exec::host_on(executor, 20)).memory, expected(p).memory));
+}
 TEST_CASE("empty sums are zeros") {
   for (extents4 a : {extents4{2, 2, 3, 0}, extents4{0, 2, 3, 4}, extents4{2, 0, 3, 4}})
     for (auto mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
@@ -241,25 +247,26 @@ TEST_CASE("gradients are products of transposed views") {
   check_gradient(false, db_values);
 }
 TEST_CASE("the caller's BLAS, and products that it declines") {
-  for (int rejection_period : {0, 1, 3})
-    for (index_t c_batch : {1, 3})
-      for (index_t c_heads : {1, 2}) {
-        gemm_log log;
-        problem<double> const p{{{3, 2, 5, 4}, 1},
-                                {{3, 1, 4, 7}, 2},
-                                {{c_batch, c_heads, 5, 7}, 3},
-                                .5,
-                                ss::grad_mode::accumulate};
-        matrices<double> c = p.c;
-        ss::scratch memory;
-        ss::matmul const op(counting_gemm{&log, rejection_period}, .5);
-        op.forward(ss::exec::host{}, p.a.view(), p.b.view(), c.view(), memory, p.mode);
-        CHECK(log.all_valid);
-        CHECK(log.calls == (c_heads == 1 ? 6 : 3));
-        auto const exact = expected(p);
-        for (std::size_t i = 0; i < c.memory.size(); ++i)
-          CHECK(std::fabs(c.memory[i] - exact.memory[i]) < 1e-14);
-      }
+  for (index_t depth : {1, 4})
+    for (int rejection_period : {0, 1, 3})
+      for (index_t c_batch : {1, 3})
+        for (index_t c_heads : {1, 2}) {
+          gemm_log log;
+          problem<double> const p{{{3, 2, 5, depth}, 1},
+                                  {{3, 1, depth, 7}, 2},
+                                  {{c_batch, c_heads, 5, 7}, 3},
+                                  .5,
+                                  ss::grad_mode::accumulate};
+          matrices<double> c = p.c;
+          ss::scratch memory;
+          ss::matmul const op(counting_gemm{&log, rejection_period}, .5);
+          op.forward(ss::exec::host{}, p.a.view(), p.b.view(), c.view(), memory, p.mode);
+          CHECK(log.all_valid);
+          CHECK(log.calls == (c_heads == 1 ? 6 : 3));
+          auto const exact = expected(p);
+          for (std::size_t i = 0; i < c.memory.size(); ++i)
+            CHECK(std::fabs(c.memory[i] - exact.memory[i]) < 1e-14);
+        }
 }
 TEST_CASE("rejected calls") {
   matrices<float> a({2, 3, 4, 5}, 1), b({2, 3, 5, 6}, 2), c({2, 3, 4, 6}, 3);

@@ -98,6 +98,17 @@ TEST_CASE_TEMPLATE("columns that are contiguous in memory", T, float, double, bf
     }
 }
 
+// Whole tiles of such pairs are exchanged row by row if channels are adjacent in every tensor.
+TEST_CASE_TEMPLATE("pairs without shifts, with adjacent channels in some tensors", T, float,
+                   float16) {
+  auto const p =
+      make_csp_problem<T>(mixed_tensor<T>({2, 34, 40}, all_kinds, 5), 2, no_reference, up, 0);
+  layout const adjacent{{0, 1, 2}, 0, 0}, apart{{0, 2, 1}, 0, 0};
+  for (layout const& input : {adjacent, apart})
+    for (layout const& output : {adjacent, apart})
+      for (layout const& saved : {adjacent, apart}) check_strided(p, input, output, saved);
+}
+
 TEST_CASE_TEMPLATE("an input may repeat elements with stride 0", T, float, float16) {
   extents3 const e{3, 20, 34};
   for (int axis = 0; axis < 3; ++axis)

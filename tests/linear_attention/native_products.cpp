@@ -55,9 +55,9 @@ TEST_CASE_TEMPLATE("results are within the oracle's bounds", T, float16, bfloat1
 }
 
 // Rounding the operands must change results.
-TEST_CASE("results differ from those of exact products") {
-  auto problem = normal_linear<float16>({1, 1, 70, 70, 40, 40}, ss::feature::elu_plus_one{},
-                                        ss::divisor::sum_plus{}, true, 9);
+TEST_CASE_TEMPLATE("results differ from those of exact products", T, float16) {
+  auto problem = normal_linear<T>({1, 1, 70, 70, 40, 40}, ss::feature::elu_plus_one{},
+                                  ss::divisor::sum_plus{}, true, 9);
   problem.multiply = ss::products::native;
   for_each_grid(problem.backend_seed(), [&](any_exec const& exec) {
     CAPTURE(describe_exec(exec));

@@ -6,6 +6,7 @@
 if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
   foreach(_test_and_share IN ITEMS
       cuda_every_call=24 cuda_runtime_calls=16 cuda_graph=32 cuda_streams=8 cuda_attention=4
+      cuda_sinkhorn=3
       cuda_slicing_sort=6 cuda_slicing_sort_sizes=12 cuda_slicing_sort_in_place=4 cuda_slicing_sort_lengths=3
       cuda_softmax_attention_sizes=4 cuda_softmax_attention_bias=2
       cuda_linear_attention=3 cuda_linear_attention_native_products=2)

@@ -208,12 +208,12 @@ TEST_CASE("more samples than one pass of the reference's gradient covers") {
   if (full_suite()) for_each_grid(10, check);
 }
 
-TEST_CASE("blocks without enough shared memory use the workspace") {
+TEST_CASE_TEMPLATE("blocks without enough shared memory use the workspace", T, double) {
   if (!testing(backend_kind::blocks) || !has_fixed_order) return;
   sinkhorn_case c{{2, 40, 5}, 20, 0.5, 3, random_shifts(5, 2), 1, {40, 27}};
   for (index_t iterations : {1, 3, 40}) {
     c.iterations = iterations;
-    auto const p = solve_on_host<double>(c, 50 + static_cast<std::uint64_t>(iterations));
+    auto const p = solve_on_host<T>(c, 50 + static_cast<std::uint64_t>(iterations));
     std::size_t bytes_with_shared_memory = 0;
     for (std::size_t bytes : {232448u, 16384u, 2048u, 1024u, 0u}) {
       block_exec device;
@@ -221,12 +221,12 @@ TEST_CASE("blocks without enough shared memory use the workspace") {
       device.device = {80, 4, bytes};
       device.seed = bytes;
       any_exec const exec = device;
-      tensor<double> y(c.e), dx(c.e);
+      tensor<T> y(c.e), dx(c.e);
       make_runner(c)(exec, p.x.view(), y.view(), p.dy.view(), dx.view(), view_of(c.lengths));
       CAPTURE(bytes);
       CHECK(same_bits(y.elements(), p.y.elements()));
       CHECK(same_bits(dx.elements(), p.dx.elements()));
-      std::size_t const workspace_bytes = c.op().workspace_bytes<double>(exec, c.e);
+      std::size_t const workspace_bytes = c.op().workspace_bytes<T>(exec, c.e);
       if (bytes > 200000)
         bytes_with_shared_memory = workspace_bytes;
       else if (bytes < 2000)

@@ -176,6 +176,17 @@ TEST_CASE("rates so close to 0 or 1 that all or no weights are kept") {
   });
 }
 
+TEST_CASE("the hashes below the rate are dropped") {
+  using ss::detail::dropout_config;
+  constexpr std::uint64_t hash_input = 12345;
+  auto const hash = static_cast<double>(ss::detail::mix64(hash_input) >> 32);
+  auto const keeps_at = [](double hashes) {
+    return dropout_config::make({std::ldexp(hashes, -32), 0}, 1).keeps(hash_input);
+  };
+  CHECK(keeps_at(hash));
+  CHECK(!keeps_at(hash + 1));
+}
+
 // With v = 1 and equal weights 1 / M, y is the fraction of kept weights over 1 - rate. Over S seeds
 // of N queries its mean has a standard error of sqrt(rate / (1 - rate) / (M N S)) around 1, and its
 // variance is rate / (1 - rate) / M, with a relative standard error of about sqrt(2 / (N S)).

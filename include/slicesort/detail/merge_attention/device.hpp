@@ -49,7 +49,6 @@ struct device_implementation<merge_attention_op> {
   template <int Wide, class Grid, class T>
   static void launch(Grid const& grid, merge_attention_forward<T> const& params) {
     extents4 const e = params.shape();
-    if (e.batch == 0 || e.heads == 0 || e.length == 0) return;
     using Kernel = merge_attention_kernel<T, Wide>;
     Kernel kernel{};
     std::copy(params.parts.begin(), params.parts.end(), kernel.parts);

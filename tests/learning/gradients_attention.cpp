@@ -34,7 +34,7 @@ void check(typename Mixer::config const& mixer, encoder_config config = small_en
 template <class Mixer>
 void check_two_heads(typename Mixer::config config = {}) {
   encoder_config shape = small_encoder();
-  shape.layers = 1, shape.hidden = 4;
+  shape.layers = 1, shape.hidden = 4, shape.head_hidden = 0;
   config.heads = 2;
   check<Mixer>(config, shape);
 }

@@ -26,17 +26,19 @@
 namespace recipe_checks {
 
 namespace ss = slicesort;
-using ss::extents4, ss::index_t, ss::tensor4;
+using ss::extents3, ss::extents4, ss::index_t, ss::tensor4;
 
 // Type by which elements are converted from and to double.
 template <class T>
 using number = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// A tensor [batch, heads, length, channels] that owns its elements.
+// A tensor [batch, heads, length, channels] that owns its elements. If packed, they have the order
+// [batch, length, heads * channels], in which projections write them.
 template <class T>
 struct owned {
   extents4 shape{};
   std::vector<T> values{};
+  bool is_packed = false;
 
   owned() = default;
   explicit owned(extents4 e, T value = T(0.0f))
@@ -45,13 +47,31 @@ struct owned {
     for (double value : list) values.push_back(static_cast<T>(static_cast<number<T>>(value)));
     REQUIRE(static_cast<index_t>(values.size()) == e.size());
   }
-  tensor4<T> view() { return {values.data(), shape}; }
-  tensor4<T const> view() const { return {values.data(), shape}; }
+  tensor4<T> view() { return view_of(values.data()); }
+  tensor4<T const> view() const { return view_of(values.data()); }
   T& operator()(index_t b, index_t h, index_t n, index_t c) { return view()(b, h, n, c); }
   T const& operator()(index_t b, index_t h, index_t n, index_t c) const {
     return view()(b, h, n, c);
   }
+
+ private:
+  template <class U>
+  tensor4<U> view_of(U* data) const {
+    if (!is_packed) return {data, shape};
+    extents3 const rows{shape.batch, shape.length, shape.heads * shape.channels};
+    return ss::split_heads(ss::tensor3<U>(data, rows), shape.heads);
+  }
 };
+template <class T>
+owned<T> copy_with_layout(owned<T> const& x, bool is_packed) {
+  owned<T> result(x.shape);
+  result.is_packed = is_packed;
+  for (index_t b = 0; b < x.shape.batch; ++b)
+    for (index_t h = 0; h < x.shape.heads; ++h)
+      for (index_t n = 0; n < x.shape.length; ++n)
+        for (index_t c = 0; c < x.shape.channels; ++c) result(b, h, n, c) = x(b, h, n, c);
+  return result;
+}
 
 // Multiples of 1/16 in [-1, 1], which every element type represents exactly.
 inline owned<double> random_tensor(extents4 e, std::uint64_t seed) {
@@ -63,6 +83,7 @@ inline owned<double> random_tensor(extents4 e, std::uint64_t seed) {
 template <class T>
 owned<T> convert(owned<double> const& x) {
   owned<T> result(x.shape);
+  result.is_packed = x.is_packed;
   for (std::size_t i = 0; i < x.values.size(); ++i)
     result.values[i] = static_cast<T>(static_cast<number<T>>(x.values[i]));
   return result;
@@ -72,37 +93,13 @@ template <class T>
 T nan() {
   return static_cast<T>(std::numeric_limits<number<T>>::quiet_NaN());
 }
-// A copy of a tensor in memory [batch, length, heads * channels], as projections write it.
+// A result with the shape and the layout of x, to be overwritten.
 template <class T>
-struct packed {
-  extents4 shape;
-  std::vector<T> values;
-
-  explicit packed(owned<T> const& x) : shape(x.shape), values(x.values.size()) {
-    for_each_position(
-        [&](index_t b, index_t h, index_t n, index_t c) { view()(b, h, n, c) = x(b, h, n, c); });
-  }
-  tensor4<T> view() {
-    return ss::split_heads(
-        ss::tensor3<T>(values.data(), {shape.batch, shape.length, shape.heads * shape.channels}),
-        shape.heads);
-  }
-  owned<T> contents() {
-    owned<T> x(shape);
-    for_each_position(
-        [&](index_t b, index_t h, index_t n, index_t c) { x(b, h, n, c) = view()(b, h, n, c); });
-    return x;
-  }
-
- private:
-  template <class F>
-  void for_each_position(F const& f) const {
-    for (index_t b = 0; b < shape.batch; ++b)
-      for (index_t h = 0; h < shape.heads; ++h)
-        for (index_t n = 0; n < shape.length; ++n)
-          for (index_t c = 0; c < shape.channels; ++c) f(b, h, n, c);
-  }
-};
+owned<T> nan_like(owned<T> const& x) {
+  owned<T> result(x.shape, nan<T>());
+  result.is_packed = x.is_packed;
+  return result;
+}
 
 // The inputs of the golden values, from shared/spec/golden/baselines.py.
 inline owned<double> golden_q() { return {{1, 1, 4, 2}, {1, 0, 0, 1, 1, 1, -1, 2}}; }
@@ -226,6 +223,25 @@ void check_rounded(Result<T> const& actual, Result<double> const& expected, doub
   support::with_fields(actual, [&](auto const&... actual_field) {
     support::with_fields(expected, [&](auto const&... expected_field) {
       (check_close(actual_field, expected_field, tolerance, magnitude), ...);
+    });
+  });
+}
+
+inline void check_same(owned<double> const& actual, owned<double> const& expected) {
+  CHECK(copy_with_layout(actual, expected.is_packed).values == expected.values);
+}
+inline void pack(owned<double>& x) { x = copy_with_layout(x, true); }
+template <class Field>
+void pack(Field&) {}
+// Compares the result of a problem with the one of packed tensors.
+template <class Problem, class Run>
+void check_packed(Problem problem, Run const& run) {
+  auto const expected = run(problem);
+  support::with_fields(problem, [](auto&... field) { (pack(field), ...); });
+  auto const actual = run(problem);
+  support::with_fields(actual, [&](auto const&... actual_field) {
+    support::with_fields(expected, [&](auto const&... expected_field) {
+      (check_same(actual_field, expected_field), ...);
     });
   });
 }

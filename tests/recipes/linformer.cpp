@@ -2,7 +2,7 @@
 // The recipe linformer against golden values, a dense oracle, and differences.
 #include "recipes/linformer.hpp"
 
-#include "allocations.hpp"
+#include "calls.hpp"
 #include "check.hpp"
 
 #include <slicesort/dtype.hpp>
@@ -47,9 +47,7 @@ result<T> run(problem const& p) {
   auto k = convert<T>(p.k), v = convert<T>(p.v);
   fill_padding(k, p.lengths);
   fill_padding(v, p.lengths);
-  result<T> r{owned<T>(q.shape, nan<T>()), owned<T>(q.shape, nan<T>()),
-              owned<T>(k.shape, nan<T>()), owned<T>(v.shape, nan<T>()),
-              owned<T>(e.shape, nan<T>()), owned<T>(f.shape, nan<T>())};
+  result<T> r{nan_like(q), nan_like(q), nan_like(k), nan_like(v), nan_like(e), nan_like(f)};
   recipes::linformer_params<T> params{q.view(), k.view(), v.view(), e.view(), f.view()};
   recipes::linformer_grads<T> grads{r.dq.view(), r.dk.view(), r.dv.view(), r.de.view(),
                                     r.df.view()};
@@ -129,6 +127,11 @@ TEST_CASE("dense oracle and differences") {
       p.lengths = {5, 7};
       check_all(p);
     }
+}
+
+TEST_CASE("heads of packed tensors") {
+  check_packed(make_problem({2, 3, 9, 4}, 4, {1, 3, 0, 0}, false),
+               [](problem const& p) { return run<double>(p); });
 }
 
 TEST_CASE_TEMPLATE("any length, in float and bfloat16", T, float, bfloat16) {

@@ -2,7 +2,7 @@
 // The recipe reformer against golden values, a dense oracle, and differences.
 #include "recipes/reformer.hpp"
 
-#include "allocations.hpp"
+#include "calls.hpp"
 #include "check.hpp"
 
 #include <slicesort/dtype.hpp>
@@ -46,12 +46,9 @@ result<T> run(problem const& p) {
   auto x = convert<T>(p.x), v = convert<T>(p.v), dy = convert<T>(p.dy);
   auto const rotations = convert<T>(p.rotations);
   for (auto* inputs : {&x, &v, &dy}) fill_padding(*inputs, p.lengths);
-  result<T> r{owned<T>(v.shape, nan<T>()), owned<T>(x.shape, nan<T>()),
-              owned<T>(v.shape, nan<T>())};
-  recipes::reformer_params<T> const params{x.view(), v.view(), rotations.view()};
-  recipes::reformer<T, ss::exec::host> layer(ss::exec::host{2}, p.chunk, p.causal);
-  layer.forward(params, r.y.view(), lengths_of(p.lengths));
-  call_twice([&] { layer.backward(dy.view(), params, r.y.view(), {r.dx.view(), r.dv.view()}); });
+  result<T> r{nan_like(v), nan_like(x), nan_like(v)};
+  call(recipes::reformer<T, ss::exec::host>(ss::exec::host{2}, p.chunk, p.causal),
+       {x.view(), v.view(), rotations.view()}, {r.dx.view(), r.dv.view()}, dy, r.y, p.lengths);
   return r;
 }
 
@@ -245,16 +242,8 @@ TEST_CASE("no rows, and no valid rows") {
 }
 
 TEST_CASE("heads of packed tensors") {
-  auto const p = make_problem({2, 3, 9, 4}, 5, 2, 4, false);
-  auto const r = run<double>(p);
-  packed<double> x(p.x), v(p.v), dy(p.dy), y(p.v), dx(p.x), dv(p.v);
-  recipes::reformer_params<double> const params{x.view(), v.view(), p.rotations.view()};
-  recipes::reformer<double, ss::exec::host> layer(ss::exec::host{}, p.chunk);
-  layer.forward(params, y.view());
-  layer.backward(dy.view(), params, y.view(), {dx.view(), dv.view()});
-  CHECK(y.contents().values == r.y.values);
-  CHECK(dx.contents().values == r.dx.values);
-  CHECK(dv.contents().values == r.dv.values);
+  check_packed(make_problem({2, 3, 9, 4}, 5, 2, 4, false),
+               [](problem const& p) { return run<double>(p); });
 }
 
 TEST_CASE_TEMPLATE("any length, in float and bfloat16", T, float, bfloat16) {

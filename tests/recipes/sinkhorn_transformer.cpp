@@ -3,7 +3,7 @@
 // differences.
 #include "recipes/sinkhorn_transformer.hpp"
 
-#include "allocations.hpp"
+#include "calls.hpp"
 #include "check.hpp"
 #include "recipes/sort_net.hpp"
 #include "recipes/sorted_blocks.hpp"
@@ -54,15 +54,10 @@ result<T> run(problem const& p) {
   auto q = convert<T>(p.q), k = convert<T>(p.k), v = convert<T>(p.v), dy = convert<T>(p.dy);
   auto const logits = convert<T>(p.logits);
   for (auto* inputs : {&q, &k, &v, &dy}) fill_padding(*inputs, p.lengths);
-  result<T> r{owned<T>(v.shape, nan<T>()), owned<T>(q.shape, nan<T>()), owned<T>(k.shape, nan<T>()),
-              owned<T>(v.shape, nan<T>()), owned<T>(logits.shape, nan<T>())};
-  recipes::sinkhorn_transformer_params<T> const params{q.view(), k.view(), v.view(), logits.view()};
-  recipes::sinkhorn_transformer<T, ss::exec::host> layer(ss::exec::host{2}, p.block, p.join);
-  layer.forward(params, r.y.view(), lengths_of(p.lengths));
-  call_twice([&] {
-    layer.backward(dy.view(), params, r.y.view(),
-                   {r.dq.view(), r.dk.view(), r.dv.view(), r.dlogits.view()});
-  });
+  result<T> r{nan_like(v), nan_like(q), nan_like(k), nan_like(v), nan_like(logits)};
+  call(recipes::sinkhorn_transformer<T, ss::exec::host>(ss::exec::host{2}, p.block, p.join),
+       {q.view(), k.view(), v.view(), logits.view()},
+       {r.dq.view(), r.dk.view(), r.dv.view(), r.dlogits.view()}, dy, r.y, p.lengths);
   return r;
 }
 
@@ -134,8 +129,7 @@ net_result<T> run(net_problem const& p) {
   auto k = convert<T>(p.k);
   auto const w = convert<T>(p.w), dlogits = convert<T>(p.dlogits);
   fill_padding(k, p.lengths);
-  net_result<T> r{owned<T>(dlogits.shape, nan<T>()), owned<T>(k.shape, nan<T>()),
-                  owned<T>(w.shape, nan<T>())};
+  net_result<T> r{nan_like(dlogits), nan_like(k), nan_like(w)};
   recipes::sort_net<T, ss::exec::host> net(ss::exec::host{2}, p.block);
   net.forward({k.view(), w.view()}, r.logits.view(), lengths_of(p.lengths));
   call_twice([&] {
@@ -212,20 +206,8 @@ TEST_CASE("dense oracle and differences") {
 }
 
 TEST_CASE("heads of packed tensors") {
-  auto const p = make_problem({2, 3, 9, 4}, 5, 2, joined_by::softmax);
-  auto const r = run<double>(p);
-  packed<double> q(p.q), k(p.k), v(p.v), dy(p.dy), y(p.v), dq(p.q), dk(p.k), dv(p.v);
-  owned<double> dlogits(p.logits.shape);
-  recipes::sinkhorn_transformer_params<double> const params{q.view(), k.view(), v.view(),
-                                                            p.logits.view()};
-  recipes::sinkhorn_transformer<double, ss::exec::host> layer(ss::exec::host{}, p.block);
-  layer.forward(params, y.view());
-  layer.backward(dy.view(), params, y.view(), {dq.view(), dk.view(), dv.view(), dlogits.view()});
-  CHECK(y.contents().values == r.y.values);
-  CHECK(dq.contents().values == r.dq.values);
-  CHECK(dk.contents().values == r.dk.values);
-  CHECK(dv.contents().values == r.dv.values);
-  CHECK(dlogits.values == r.dlogits.values);
+  check_packed(make_problem({2, 3, 9, 4}, 5, 2, joined_by::softmax),
+               [](problem const& p) { return run<double>(p); });
 }
 
 TEST_CASE_TEMPLATE("any length, in float and bfloat16", T, float, bfloat16) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that repeated calls keep no memory, by counting the live allocations of a program. It
-// replaces operator new, so only one unit of a program may include it.
+// Calls a layer. Checks that repeated calls keep no memory, by counting the live allocations of the
+// program: this replaces operator new, so only one unit of a program may include it.
 #pragma once
+
+#include "check.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +11,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <vector>
 
 namespace recipe_checks {
 
@@ -22,6 +25,15 @@ void call_twice(Backward const& backward) {
   std::ptrdiff_t const allocations = live_allocations;
   backward();
   CHECK(live_allocations == allocations);
+}
+
+// Calls forward, and backward twice.
+template <class Layer, class T>
+void call(Layer layer, typename Layer::params_type const& params,
+          typename Layer::grads_type const& grads, owned<T> const& dy, owned<T>& y,
+          std::vector<index_t> const& lengths) {
+  layer.forward(params, y.view(), lengths_of(lengths));
+  call_twice([&] { layer.backward(dy.view(), params, y.view(), grads); });
 }
 
 }  // namespace recipe_checks

@@ -45,6 +45,7 @@ class linformer {
 
   void backward(tensor4<T const> dy, linformer_params<T> const& params, tensor4<T const> y,
                 linformer_grads<T> const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
     bool const is_shared = params.f.data() == nullptr;
     auto const dkeys = memory_.template tensor<T>(keys_.extents()),
                dvalues = memory_.template tensor<T>(values_.extents());

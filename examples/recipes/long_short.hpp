@@ -58,6 +58,7 @@ class long_short {
   // overwrites it.
   void backward(tensor4<T const> dy, long_short_params<T> const& params, tensor4<T const> y,
                 long_short_grads<T> const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
     auto const accumulate = ss::grad_mode::accumulate;
     auto const dkeys = tensor<T>(keys_.y.extents()), dvalues = tensor<T>(values_.y.extents()),
                dlogits = tensor<T>(logits_.extents());

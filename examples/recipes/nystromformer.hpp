@@ -73,6 +73,7 @@ class nystromformer {
   // The first call for a gradient overwrites it, the others accumulate.
   void backward(tensor4<T const> dy, nystromformer_params<T> const& params, tensor4<T const>,
                 nystromformer_grads<T> const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
     auto const accumulate = ss::grad_mode::accumulate;
     auto const convolution = ss::short_convolution::centered(params.filters.extents().channels);
     for (index_t h = 0; h < dy.extents().heads; ++h)

@@ -99,6 +99,7 @@ class pseudo_inverse {
 
   // Takes the gradient of Z_steps.
   void backward(tensor4<T const> last_dz, tensor4<T const> a, tensor4<T> da) {
+    typename memory<Exec>::scope const temporaries(memory_);
     auto const y = tensor(), y2 = tensor(), dx = tensor();
     auto dz = tensor(), next_dz = tensor();
     copy(exec_, last_dz, dz);

@@ -48,6 +48,7 @@ class sinkformer {
 
   void backward(tensor4<T const> dy, sinkformer_params<T> const&, tensor4<T const>,
                 sinkformer_grads<T> const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
     auto const valid_dy = zero_padding(exec_, memory_, dy, lengths_);
     auto const dmap = memory_.template tensor<T>(map_.extents());
     multiply(valid_dy, ss::transposed(v_), dmap);

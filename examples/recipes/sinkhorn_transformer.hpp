@@ -93,6 +93,7 @@ class sinkhorn_transformer {
 
   void backward(tensor4<T const> dy, sinkhorn_transformer_params<T> const& params,
                 tensor4<T const> y, sinkhorn_transformer_grads<T> const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
     bool const is_sum = join_ == joined_by::sum;
     auto const dsorted_k = tensor(k_.extents()), dsorted_v = tensor(v_.extents()),
                dblocks_k = tensor(k_.extents()), dblocks_v = tensor(v_.extents()),

@@ -59,6 +59,7 @@ class sort_net {
 
   void backward(tensor4<T const> dlogits, sort_net_params<T> const& params,
                 sort_net_grads<T> const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
     extents4 const e = sums_.extents();
     index_t const blocks = e.length;
     auto const dsums = memory_.template tensor<T>(e),

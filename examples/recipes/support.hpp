@@ -9,7 +9,7 @@
 //   gradients. Parameters that samples or heads share have an extent of 1 there, and gradients are
 //   summed over them.
 // - `layer.forward(params, y)` writes y, and keeps what backward needs until the next forward.
-//   `layer.backward(dy, params, y, grads)` overwrites every gradient.
+//   `layer.backward(dy, params, y, grads)` overwrites every gradient, and may be called repeatedly.
 // - `recipes::linformer<float, ss::exec::host> layer(exec)` runs on any policy. For `exec::cuda` it
 //   is compiled by a CUDA compiler, and views must point to memory of the device.
 // - `layer.forward(params, y, ss::lengths(rows))` takes the number of valid rows of each sample.
@@ -75,6 +75,21 @@ class memory {
     return {reinterpret_cast<T*>(tensors_.back().data()), e};
   }
   void clear() { tensors_.clear(); }
+
+  // Frees the tensors that were made during its lifetime.
+  class scope {
+   public:
+    explicit scope(memory& owner) : owner_(owner), count_(owner.tensors_.size()) {}
+    scope(scope const&) = delete;
+    scope& operator=(scope const&) = delete;
+    ~scope() {
+      while (owner_.tensors_.size() > count_) owner_.tensors_.pop_back();
+    }
+
+   private:
+    memory& owner_;
+    std::size_t count_;
+  };
 
   ss::workspace workspace() { return scratch_; }
 

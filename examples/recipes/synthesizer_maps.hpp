@@ -77,6 +77,7 @@ class dense_map {
   }
   void backward(tensor4<T const> dmap, dense_map_params<T> const& params,
                 dense_map_grads<T> const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
     using ss::transposed;
     index_t const length = dmap.extents().length;
     auto const dhidden = memory_.template tensor<T>(hidden_.extents());

@@ -33,6 +33,8 @@ using expected_backward_result =
 template <class Op>
 using tolerance_result = decltype(static_cast<double>(std::declval<Op&>().tolerance));
 template <class Op, class E>
+using tolerance_of_result = decltype(double(std::declval<Op&>().tolerance(std::declval<E>())));
+template <class Op, class E>
 using flops_result = decltype(double(std::declval<Op&>().flops(std::declval<E>())));
 template <class Op, class E>
 using backward_flops_result =

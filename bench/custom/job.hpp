@@ -66,7 +66,7 @@ class custom_job final : public job {
   custom_job(case_params const& params, Op const& op)
       : params_(params),
         is_backward_(params.direction == "backward"),
-        exec_{params.exec(), head_count(params)},
+        exec_{params.exec(), head_count(params.extents.channels)},
         op_(op) {
     for (std::size_t i = 0; i < count; ++i)
       inputs_[i] =
@@ -75,14 +75,17 @@ class custom_job final : public job {
     if constexpr (calls::saves_state)
       if (is_backward_ || params.direction == "forward" || !calls::has_inference)
         state_.emplace(std::apply([&](auto const&... x) { return op_.saved(x...); }, inputs()));
+    // The size of the state may be known only after forward.
+    if (is_backward_ || state_) forward();
     if (is_backward_) {
       dy_ = get_dataset<T>("uniform", params.extents);
-      forward();
       for (buffer<T>& d : gradients_) d = buffer<T>(y_.size());
     }
     if (state_) saved_bytes = state_bytes(*state_, 0);
     set_traffic_and_flops();
-    if constexpr (has<tolerance_result, Op>)
+    if constexpr (has<tolerance_of_result, Op, std::tuple<ss::extents3>>)
+      tolerance = double(op_.tolerance(params.extents));
+    else if constexpr (has<tolerance_result, Op>)
       tolerance = static_cast<double>(op_.tolerance);
     else
       tolerance = default_tolerance<T>(params.extents.length);
@@ -103,12 +106,6 @@ class custom_job final : public job {
   }
 
  private:
-  static ss::index_t head_count(case_params const& params) {
-    for (ss::index_t const heads : text_task_settings().heads)
-      if (params.extents.channels % heads == 0) return heads;
-    return 1;
-  }
-
   void set_traffic_and_flops() {
     std::size_t const tensor_bytes = y_.bytes();
     traffic_bytes = (count + 1) * tensor_bytes + saved_bytes;

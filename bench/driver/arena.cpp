@@ -110,7 +110,7 @@ double time_in_round(arena_entry& entry, double seconds_per_round) {
   return time_calls(*entry.work, entry.calls);
 }
 
-// Times the entries that fit in memory together and returns the rest.
+// Times the entries that fit in memory together and returns the rest. A call may allocate, too.
 std::vector<arena_entry*> time_together(std::vector<arena_entry*> const& entries,
                                         arena_options const& options, std::mt19937& random) {
   std::vector<arena_entry*> fitting, deferred;
@@ -120,11 +120,7 @@ std::vector<arena_entry*> time_together(std::vector<arena_entry*> const& entries
     } catch (std::bad_alloc const&) {
       deferred.push_back(entry);
     }
-  if (fitting.empty()) {
-    for (arena_entry* const entry : deferred) entry->cold.failure = "out of memory";
-    return {};
-  }
-  for (unsigned round = 0; round < options.rounds; ++round) {
+  for (unsigned round = 0; round < options.rounds && !fitting.empty(); ++round) {
     if (options.wait_for_rounds) {
       print_line("{\"step\": \"round\"}");
       std::string line;
@@ -134,8 +130,21 @@ std::vector<arena_entry*> time_together(std::vector<arena_entry*> const& entries
     for (std::size_t i = 0; i < fitting.size(); ++i) {
       print_progress("timing", fitting[i]->name, round * fitting.size() + i,
                      options.rounds * fitting.size());
-      fitting[i]->seconds.push_back(time_in_round(*fitting[i], options.seconds_per_round));
+      try {
+        fitting[i]->seconds.push_back(time_in_round(*fitting[i], options.seconds_per_round));
+      } catch (std::bad_alloc const&) {
+        fitting[i]->work.reset();
+        fitting[i]->seconds.clear();
+      }
     }
+    auto const first_deferred = std::partition(
+        fitting.begin(), fitting.end(), [](arena_entry const* entry) { return bool(entry->work); });
+    deferred.insert(deferred.end(), first_deferred, fitting.end());
+    fitting.erase(first_deferred, fitting.end());
+  }
+  if (fitting.empty()) {
+    for (arena_entry* const entry : deferred) entry->cold.failure = "out of memory";
+    return {};
   }
   return deferred;
 }

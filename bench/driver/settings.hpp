@@ -58,6 +58,13 @@ inline text_task& text_task_settings() {
   return task;
 }
 
+// Heads of attention whose inputs have that many channels.
+inline ss::index_t head_count(ss::index_t channels) {
+  for (ss::index_t const heads : text_task_settings().heads)
+    if (channels % heads == 0) return heads;
+  return 1;
+}
+
 // Calls `f(input, extents)` for every shape of the text task.
 template <class F>
 void for_each_task_shape(F const& f) {

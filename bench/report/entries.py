@@ -8,7 +8,9 @@ from .results import Case
 
 PLAIN_LOOPS = "plain loops"  # `blas` of a program without BLAS
 CUSTOM_FAMILY = "custom"
-FAMILIES = ("sort and permute", "sparse factors", "softmax", "sparse masks", "linear")  # in the order of the tables
+CUSTOM_POLICY = "custom"  # of user-defined operators and of recipes
+FAMILIES = ("sort and permute", "sparse factors", "softmax", "sparse masks", "linear", "low rank", "hashing",
+            "doubly stochastic")  # in the order of the tables
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,11 @@ class Entry:
     def is_emphasized(self) -> bool:
         """True if pictures emphasize it: user-defined operators and slicing-sort."""
         return self.is_custom or (self.subject, self.policy) == ("slicing_sort", "ascending")
+
+    @property
+    def source(self) -> str:
+        """The file of bench/cases/host that registers it."""
+        return "recipes" if self.policy == CUSTOM_POLICY else self.subject
 
     def matches(self, case: Case) -> bool:
         return case.subject == self.subject and re.fullmatch(self.policy, case.policy) is not None
@@ -47,6 +54,7 @@ ENTRIES = [
     Entry("softmax", "softmax_attention", "native-full-H:\\d+", "softmax, native products", "#d06a1b", True),
     Entry("softmax", "softmax_attention", "materialized-full-H:\\d+", "softmax, materialized", "#777777", is_default=True,
           hint="the map of weights is stored and loaded"),
+    Entry("softmax", "synthesizer", CUSTOM_POLICY, "Synthesizer", "#4f6d7a", is_default=True),
     Entry("sparse masks", "softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True, is_default=True),
     Entry("sparse masks", "softmax_attention", "streaming-window_globals-H:\\d+", "softmax, window of 512 and 8 globals", "#7d5bb0"),
     Entry("sparse masks", "softmax_attention", "streaming-block_local-H:\\d+", "softmax, blocks of 50", "#c9b3e6"),
@@ -60,8 +68,13 @@ ENTRIES = [
     Entry("linear", "linear_attention", "random_exp-causal-H:\\d+", "Performer, causal", "#dd9a55"),
     Entry("linear", "linear_attention", "cosine_reweighted-both-H:\\d+", "cosFormer", "#a03c52", is_default=True),
     Entry("linear", "linear_attention", "random_fourier-both-H:\\d+", "RFA", "#567a2b", is_default=True),
+    Entry("low rank", "linformer", CUSTOM_POLICY, "Linformer, rank 256", "#1f6fb2", is_default=True),
+    Entry("low rank", "nystromformer", CUSTOM_POLICY, "Nystromformer, 128 landmarks", "#4b8fd0", is_default=True),
+    Entry("low rank", "long_short", CUSTOM_POLICY, "Transformer-LS", "#7f4fb5", is_default=True),
+    Entry("hashing", "reformer", CUSTOM_POLICY, "Reformer, 4 rounds", "#b5532a", is_default=True),
+    Entry("doubly stochastic", "sinkformer", CUSTOM_POLICY, "Sinkformer", "#2e7d5b", is_default=True),
+    Entry("doubly stochastic", "sinkhorn_transformer", CUSTOM_POLICY, "Sinkhorn Transformer", "#5aa67f", is_default=True),
 ]
-CUSTOM_POLICY = "custom"
 CUSTOM_COLORS = ("#e6007e", "#00a651", "#7a00e6", "#ff6a00", "#00b8d4", "#a8b400")
 MATERIALIZED = next(entry for entry in ENTRIES if entry.policy.startswith("materialized"))
 DIRECTIONS = {"forward_values": "forward", "training": "forward + backward"}  # labels by the names in cases

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .command.options import ROOT
 from .command.programs import Programs
-from .entries import CUSTOM_POLICY, torch_implementations_of
+from .entries import CUSTOM_POLICY, entry_of, torch_implementations_of
 from .results import parse_case
 from .sweep import expressions, LENGTHS
 from .targets import gpu_targets, targets
@@ -76,7 +76,7 @@ def check_compare(path: Path, results: dict) -> None:
 
 def check_custom(programs: Programs, output: str, results: list[dict]) -> None:
     """Checks that the operators of --with are in the table, compared with softmax attention in every direction."""
-    names = {row["name"] for file in results for row in file["benchmarks"] if parse_case(row["name"]).policy == CUSTOM_POLICY}
+    names = {row["name"] for file in results for row in file["benchmarks"] if entry_of(parse_case(row["name"])).is_custom}
     assert bool(names) == bool(programs.options.custom), f"{programs.options.custom} has the cases {names}"
     for case in map(parse_case, names):
         assert not torch_implementations_of(case), f"{case.name} has torch implementations"

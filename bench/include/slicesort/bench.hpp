@@ -14,7 +14,7 @@
 ///     backward(exec, dy, dx)                    or backward(exec, dy, x, y, dx)
 ///     expected(x, y)                            the oracle, for one sample of doubles
 ///     expected_backward(dy, x, dx)              the oracle of backward
-///     tolerance                                 error relative to the largest value; 0: exact
+///     tolerance, or tolerance(extents)          error relative to the largest value; 0: exact
 ///                                               results. Default: for sums over the length
 ///     flops(extents), backward_flops(extents)   operations of one call, for the roofline
 ///     has_backward = false                      static constexpr bool: no backward

@@ -15,7 +15,8 @@ from .build_progress import Build
 from .options import ROOT, UsageError
 from .shapes import DTYPES
 
-SUBJECTS = ROOT / "bench/cases/host"  # contains SUBJECT.cpp for every subject
+SUBJECTS = ROOT / "bench/cases/host"  # contains SUBJECT.cpp for every subject but the recipes
+RECIPE_DTYPES = {"f32", "bf16"}  # the recipes are long to compile, so bf16 only with --dtypes
 
 
 class Failed(Exception):
@@ -88,8 +89,10 @@ def cmake_configuration(options: argparse.Namespace) -> tuple[Path, list[str]]:
         # Compiles without optimization, because times do not matter; -G disables nvcc's optimization. On a GPU, unoptimized kernels
         # would need more registers than a block has.
         cmake_options += ["-DCMAKE_CXX_FLAGS_RELEASE=-O0", f"-DCMAKE_CUDA_FLAGS_RELEASE={'-O1' if options.capability else '-O0 -G'}"]
-    subjects = ([REFERENCE.subject] if options.only else dict.fromkeys(entry.subject for entry in ENTRIES)) if options.mode == "arena" else ()
+    subjects = ([REFERENCE.subject] if options.only else dict.fromkeys(entry.source for entry in ENTRIES)) if options.mode == "arena" else ()
+    recipe_dtypes = RECIPE_DTYPES.intersection(options.shapes.dtypes if options.mode == "arena" and options.shapes.dtypes else ["f32"])
     cmake_options += [f"-DSLICESORT_BENCH_DTYPES={';'.join(DTYPES[name] for name in options.shapes.built_dtypes())}",
+                      f"-DSLICESORT_BENCH_RECIPE_DTYPES={';'.join(DTYPES[name] for name in sorted(recipe_dtypes))}",
                       f"-DSLICESORT_BENCH_SUBJECTS={';'.join(subjects)}"]
     if cuda:
         # Without a GPU, one type suffices to test the build.
@@ -133,7 +136,7 @@ def check_names(program: Path) -> None:
     names = {name.partition("/")[0] for name in process.stdout.split()}
     if not names:
         raise UsageError("--with: no operator is registered (slicesort::bench::entry)")
-    for name in sorted(names & {path.stem for path in SUBJECTS.glob("*.cpp")}):
+    for name in sorted(names & {*(path.stem for path in SUBJECTS.glob("*.cpp")), *(entry.subject for entry in ENTRIES)}):
         raise UsageError(f"--with: two entries are named {name}: one is the library's")
 
 

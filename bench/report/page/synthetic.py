@@ -23,7 +23,8 @@ OPERATORS = (
     ("softmax_attention", "materialized-full-H:4", False, 48.0, 2.1),
     ("softmax_attention", "streaming-window-H:4", True, 18.0, 1.05), ("softmax_attention", "streaming-block_local-H:4", False, 7.2, 1.01),
     ("softmax_attention", "streaming-window_globals-H:4", False, 18.5, 1.05), ("softmax_attention", "streaming-strided-H:4", False, 16.0, 1.3),
-    ("softmax_attention", "streaming-causal_fixed-H:4", False, 11.0, 1.2), ("softmax_attention", "streaming-bigbird-H:4", False, 19.0, 1.04))
+    ("softmax_attention", "streaming-causal_fixed-H:4", False, 11.0, 1.2), ("softmax_attention", "streaming-bigbird-H:4", False, 19.0, 1.04),
+    *((subject, "custom", False, 30.0, 1.1) for subject in ("synthesizer", "linformer", "nystromformer", "long_short", "reformer", "sinkformer", "sinkhorn_transformer")))
 MARKUP = "</script><b id=injected>injected</b> & <!--"
 CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A synthetic processor", "instruction_set": "avx512", "compiler": "g++ 12.2.0",
            "flags": "-O3 -DNDEBUG", "blas": "OpenBLAS 0.3.21, Haswell kernels",
@@ -53,7 +54,7 @@ def make_results(backend: str, dtypes: tuple[str, ...], widths: tuple[int, ...],
                             "saved_bytes": 2 * elements if direction == "training" else 0, "peak_bytes": 9 * elements * (1 + 0.1 * noise.random()),
                             "workspace_bytes": 0, "traffic_bytes": 8 * elements, "copy_bytes_per_second": 1.6e10 * speed,
                             "flops": 300 * elements if subject == "softmax_attention" else 0, "peak_flops_per_second": 2.2e11 * speed}
-                        if policy != "custom":  # has no oracle
+                        if subject != OPERATORS[0][0]:  # has no oracle
                             result["max_error"] = 0.0 if subject in ("slicing_sort", "csp", "max_exchange") else noise.random() * 4e-6
                         rows += to_benchmark_rows(result)
     return rows

@@ -227,11 +227,15 @@ dense_matrix equivalent_matrix(decaying_sum const& op, X const& x, decay_inputs<
   for (auto const& tensor : {in.a, in.w})
     for (index_t j = 0; j < op.numbers() && tensor.data() != nullptr; ++j)
       numbers.push_back(detail::as_double(tensor(0, j, 0, channel)));
-  extents4 const e{1, op.numbers(), 1, 1};
-  tensor4<double const> const a(numbers.data(), e), w(numbers.data() + op.numbers(), e);
   return s.compute_matrix([&](auto dy, auto, auto dx, workspace memory, auto call_options) {
-    op.backward(exec::host{}, dy, dy, {a, in.w.data() == nullptr ? decltype(w)() : w}, {dx}, {},
-                memory, call_options);
+    // Every channel of the call has the numbers of this one.
+    auto const view = [&](double const* first) {
+      return tensor4<double const>(first, {1, op.numbers(), 1, dy.extents().channels},
+                                   {0, 1, 0, 0});
+    };
+    decay_inputs<double> copies{view(numbers.data())};
+    if (in.w.data() != nullptr) copies.w = view(numbers.data() + op.numbers());
+    op.backward(exec::host{}, dy, dy, copies, {dx}, {}, memory, call_options);
   });
 }
 

@@ -21,6 +21,24 @@ def short_convolution(x: Any, weights: Any, shift: int | None = None) -> Any:
     return sum(weights[:, k] * padded[:, k:k + length] for k in range(taps))
 
 
+def decaying_sum(x: Any, a: Any, w: Any, is_complex: bool = False, is_reversed: bool = False) -> Any:
+    """One direction; a: [numbers, channels] or [batch, numbers, length, channels]."""
+    a = jnp.broadcast_to(a[None, :, None], (x.shape[0], a.shape[0], *x.shape[1:])) if a.ndim == 2 else a
+    if is_complex:
+        a, w = a[:, 0::2] + 1j * a[:, 1::2], w[0::2] + 1j * w[1::2]
+    state, rows = jnp.zeros((), a.dtype), []
+    for n in range(x.shape[1])[::-1 if is_reversed else 1]:
+        state = a[:, :, n] * state + x[:, None, n]
+        y = (w * state).sum(1)
+        rows.append(2 * y.real if is_complex else y)
+    return jnp.stack(rows[::-1 if is_reversed else 1], axis=1)
+
+
+def decaying_sum_both(x: Any, a: Any, w: Any) -> Any:
+    half = a.shape[0] // 2
+    return decaying_sum(x, a[:half], w[:half], True) + decaying_sum(x, a[half:], w[half:], True, True)
+
+
 def max_exchange(x: Any) -> Any:
     m = jnp.argmax(x, axis=1, keepdims=True)
     n = jnp.arange(x.shape[1])[None, :, None]

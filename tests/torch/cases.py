@@ -36,6 +36,18 @@ def short_convolution(x, weights, shift):
     return torch.nn.functional.conv1d(padded, weights[:, None], groups=x.size(2)).transpose(1, 2)
 
 
+def decaying_sum(x, a, w, is_complex=False, is_reversed=False):
+    """One direction; a: [numbers, channels] or [batch, numbers, length, channels]."""
+    a = a[None, :, None].expand(x.size(0), -1, x.size(1), -1) if a.dim() == 2 else a
+    a, w = ([torch.complex(t[:, 0::2], t[:, 1::2]) for t in (a, w[None])] if is_complex else (a, w[None]))
+    state, rows = 0, []
+    for n in reversed(range(x.size(1))) if is_reversed else range(x.size(1)):
+        state = a[:, :, n] * state + x[:, None, n]
+        y = (w * state).sum(1)
+        rows.append(2 * y.real if is_complex else y)
+    return torch.stack(rows[::-1] if is_reversed else rows, dim=1)
+
+
 def max_exchange(x, row):
     maximum = torch.max(x, dim=1, keepdim=True).indices
     y = x.scatter(1, maximum, x[:, row:row + 1])
@@ -123,6 +135,11 @@ def heads(length=LENGTH, channels=4):
     return lambda: torch.randn(BATCH, 3, length, channels, dtype=torch.float64)
 
 
+def small(*shape):
+    """Returns numbers in [-0.6, 0.6], decays for example."""
+    return lambda: torch.rand(*shape, dtype=torch.float64) * 1.2 - 0.6
+
+
 def sequence():
     return distinct(BATCH, LENGTH, CHANNELS)
 
@@ -156,6 +173,12 @@ CASES = [
          lambda: torch.randn(CHANNELS, 4, dtype=torch.float64)),
     Case("short_convolution of heads", lambda x, w: F.short_convolution(x, w, shift=1),
          lambda x, w: short_convolution(x, w, 1), sequence, lambda: torch.randn(2, 3, dtype=torch.float64)),
+    Case("decaying_sum", F.decaying_sum, decaying_sum, sequence, small(2, CHANNELS), small(2, CHANNELS)),
+    Case("decaying_sum gated", F.decaying_sum, lambda x, a: decaying_sum(x, a, torch.ones(1, CHANNELS)), sequence,
+         small(BATCH, 1, LENGTH, CHANNELS)),
+    Case("decaying_sum complex, both", lambda x, a, w: F.decaying_sum(x, a, w, direction="both", is_complex=True),
+         lambda x, a, w: decaying_sum(x, a[:4], w[:4], True) + decaying_sum(x, a[4:], w[4:], True, True), sequence,
+         small(8, CHANNELS), small(8, CHANNELS)),
     Case("max_exchange", lambda x: F.max_exchange(x, 2), lambda x: max_exchange(x, 2), sequence),
     Case("shuffle", lambda x: F.shuffle(x, 7),
          lambda x: x[:, F.shuffle(torch.arange(x.size(1), dtype=torch.float32).reshape(1, -1, 1), 7).flatten().long()],

@@ -32,6 +32,9 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     w, features = distinct(3, BATCH, length, 3).to(dtype), distinct(HEADS, 5, CHANNELS).to(dtype)
     bias = distinct(1, HEADS, length, length).to(dtype)
     filters = distinct(CHANNELS, 3).to(dtype)
+    decays, decay_weights = distinct(4, CHANNELS).to(dtype), distinct(4, CHANNELS).to(dtype)
+    initial, dlast = distinct(BATCH, 4, CHANNELS).to(wide), distinct(BATCH, 4, CHANNELS).to(wide)
+    recurrence = decays, decay_weights, initial, True, "both", lengths
     csp = "group_size{3}", "linear", "reference{0}"
     sinkhorn = 0.5, 4, "group_size{3}", "linear", 0
     chain, linear = ("cdil{1}", "per_factor", 1), ("random_relu{1e-3, 1}", "sum_plus", "noncausal", lengths, lengths)
@@ -45,6 +48,8 @@ def arguments(length=5, dtype=torch.float64, seed=0):
         "checked_permute": (x, perm.to(torch.int64), lengths),
         "csp": (x, *csp, lengths),
         "csp_backward": (dy, OPS.csp(x, *csp, lengths)[1], *csp, lengths),
+        "decaying_sum": (x, *recurrence),
+        "decaying_sum_backward": (dy, dlast, x, *recurrence),
         "linear_attention": (q, k, v, features, *linear),
         "linear_attention_backward": (dout, q, k, v, features, *linear, True),
         "max_exchange": (x, row, lengths),
@@ -215,13 +220,13 @@ class EveryFunction(unittest.TestCase):
     def test_none_is_without_a_case(self):
         named = {case.name.split()[0] for case in CASES}
         # The functions that return a pair call the same operators.
-        self.assertEqual(sorted(named | {"slicing_sort_with_permutation", "softmax_attention_with_state"}), sorted(F.__all__))
+        self.assertEqual(sorted(named | {"decaying_sum_with_state", "slicing_sort_with_permutation", "softmax_attention_with_state"}), sorted(F.__all__))
 
     def test_policies_are_text(self):
         policies = {"order", "form", "groups", "shift", "alignment", "topology", "residual", "mask", "feature", "divisor", "direction"}
         x, q = torch.randn(2, 6, 4), torch.randn(2, 3, 6, 4)
         allowed = torch.ones(6, 6, dtype=torch.bool)
-        tensors = {"x": x, "q": q, "k": q, "v": q, "weights": torch.ones(2), "w": torch.ones(2, 2, 6, 3), "tau": 1.0}
+        tensors = {"x": x, "q": q, "k": q, "v": q, "weights": torch.ones(2), "w": torch.ones(2, 2, 6, 3), "a": torch.ones(1, 4), "tau": 1.0}
         for name in F.__all__:
             function, parameters = getattr(F, name), inspect.signature(getattr(F, name)).parameters
             required = {n: tensors[n] for n, p in parameters.items() if p.default is p.empty and n in tensors}

@@ -113,11 +113,22 @@ class Layouts(unittest.TestCase):
         self.assertEqual(perm.dtype, torch.int32)
         self.assertTrue(torch.equal(y, torch.sort(x, dim=1).values))
 
+    def test_pieces_of_a_recurrence_have_the_bits_of_the_whole(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            x, a, w = torch.randn(2, LENGTH, 4).to(dtype), torch.rand(2, 4).to(dtype), torch.randn(2, 4).to(dtype)
+            y, last = F.decaying_sum_with_state(x, a, w)
+            pieces, state = [], None
+            for piece in x.split(3, dim=1):
+                rows, state = F.decaying_sum_with_state(piece, a, w, state)
+                pieces.append(rows)
+            self.assertTrue(torch.equal(torch.cat(pieces, 1), y))
+            self.assertTrue(torch.equal(state, last))
+
     def test_lengths(self):
         lengths = torch.tensor([LENGTH, 5])
         for case in CASES:
             if case.name.startswith(("permute", "merge_attention", "softmax_attention", "linear_attention", "multi", "sparse_mix", "csp one",
-                                     "short_convolution", "sinkhorn rows")) or case.name == "sinkhorn":
+                                     "short_convolution", "decaying_sum", "sinkhorn rows")) or case.name == "sinkhorn":
                 continue
             x = case.tensors()[0]
             name = case.name.split()[0]
@@ -131,6 +142,10 @@ class Layouts(unittest.TestCase):
         x, weights = torch.randn(2, LENGTH, 4), torch.randn(4, 3)
         y = F.short_convolution(x, weights, shift=1, lengths=lengths)
         self.assertTrue(torch.equal(y[1:, :5], F.short_convolution(x[1:, :5], weights, shift=1)))
+        self.assertTrue(torch.equal(y[1, 5:], torch.zeros_like(y[1, 5:])))
+        a, w = torch.rand(2, 4) - 0.5, torch.randn(2, 4)
+        y = F.decaying_sum(x, a, w, direction="reverse", lengths=lengths)
+        self.assertTrue(torch.equal(y[1:, :5], F.decaying_sum(x[1:, :5], a, w, direction="reverse")))
         self.assertTrue(torch.equal(y[1, 5:], torch.zeros_like(y[1, 5:])))
         columns = torch.tensor([4, 3])
         y = F.sinkhorn(x, lengths=lengths, column_lengths=columns)

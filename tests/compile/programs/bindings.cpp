@@ -3,6 +3,7 @@
 // bits of the library's calls, and messages for wrong names and types.
 #include "../../../examples/bindings/check_policy.hpp"
 #include "../../../examples/bindings/csp.hpp"
+#include "../../../examples/bindings/decaying_sum.hpp"
 #include "../../../examples/bindings/linear_attention.hpp"
 #include "../../../examples/bindings/max_exchange.hpp"
 #include "../../../examples/bindings/multi_permutation.hpp"
@@ -152,6 +153,25 @@ void check_short_convolution() {
               scratch);
         });
   }
+}
+
+void check_decaying_sum() {
+  std::vector<float> a = normal_values(4 * 6, 3), w = normal_values(4 * 6, 4),
+                     initial(static_cast<std::size_t>(shape.batch * 4 * 6), 1.0f), last(initial);
+  compare(
+      "decaying_sum",
+      [&](auto& call, array x, array y) {
+        array const states = wrap(initial, {shape.batch, 4, 6});
+        bindings::decaying_sum(call, {true, "both"},
+                               {x, wrap(a, {4, 6}), wrap(w, {4, 6}), states, std::nullopt}, y,
+                               wrap(last, {shape.batch, 4, 6}));
+      },
+      [&](auto exec, auto x, auto y, auto scratch) {
+        ss::extents4 const numbers{1, 4, 1, 6};
+        ss::tensor4<float const> const states(initial.data(), {shape.batch, 4, 1, 6});
+        ss::decaying_sum(1, ss::decay_numbers::complex, ss::decay_direction::both)
+            .forward(exec, x, {{a.data(), numbers}, {w.data(), numbers}}, y, {states}, scratch);
+      });
 }
 
 void check_csp() {
@@ -422,6 +442,7 @@ void check_error_messages() {
 int main() {
   check_sorts();
   check_short_convolution();
+  check_decaying_sum();
   check_csp();
   check_sparse_mix();
   check_attention();

@@ -6,6 +6,7 @@ syntax: `"half_half{4}"`. `lengths` (int64 `[batch]`) is the number of valid lea
 `RuntimeError` with the library's messages. Results are deterministic and have the same bits for any number of threads;
 no gradient uses atomic additions."""
 from .operators.csp import csp, sinkhorn_csp
+from .operators.decaying_sum import decaying_sum, decaying_sum_with_state
 from .operators.linear_attention import linear_attention
 from .operators.max_exchange import max_exchange
 from .operators.multi_permutation import multi_permutation
@@ -16,6 +17,6 @@ from .operators.slicing_sort import permute, slicing_sort, slicing_sort_with_per
 from .operators.softmax_attention import merge_attention, softmax_attention, softmax_attention_with_state
 from .operators.sparse_mix import sparse_mix
 
-__all__ = ["csp", "linear_attention", "max_exchange", "merge_attention", "multi_permutation", "permute", "short_convolution", "shuffle",
-           "sinkhorn", "sinkhorn_csp", "slicing_sort", "slicing_sort_with_permutation", "softmax_attention",
-           "softmax_attention_with_state", "sparse_mix"]
+__all__ = ["csp", "decaying_sum", "decaying_sum_with_state", "linear_attention", "max_exchange", "merge_attention",
+           "multi_permutation", "permute", "short_convolution", "shuffle", "sinkhorn", "sinkhorn_csp", "slicing_sort",
+           "slicing_sort_with_permutation", "softmax_attention", "softmax_attention_with_state", "sparse_mix"]

@@ -66,7 +66,7 @@ struct device_implementation<decaying_sum_op> {
         kernel.gradients = layout.gradients;
         kernel.sums = layout.sums;
         kernel.per_row = is_per_row(params.a, params.x.extents());
-        run_on_columns(grid, kernel, params.shape());
+        run_on_columns(grid, kernel, params.x.extents());
       });
       sum_samples(grid, pass_params, layout.sums);
     }
@@ -80,10 +80,12 @@ struct device_implementation<decaying_sum_op> {
     else
       f(std::false_type{});
   }
+  // A sequence without rows has columns, too: their states are copied.
   template <class Grid, class Kernel>
-  static void run_on_columns(Grid const& grid, Kernel const& kernel, decay_shape const& shape) {
-    if (shape.columns() > 0)
-      grid.run(kernel, divide_up(shape.columns(), index_t{kernel.max_threads}), kernel.max_threads);
+  static void run_on_columns(Grid const& grid, Kernel const& kernel, extents3 e) {
+    if (e.batch > 0 && e.channels > 0)
+      grid.run(kernel, divide_up(e.batch * e.channels, index_t{kernel.max_threads}),
+               kernel.max_threads);
   }
 
   // Computes y, or without y the checkpoints.
@@ -96,7 +98,7 @@ struct device_implementation<decaying_sum_op> {
       kernel.states = layout.gradients;
       kernel.checkpoints = params.y.data() == nullptr ? layout.checkpoints : nullptr;
       kernel.per_row = is_per_row(params.a, params.x.extents());
-      run_on_columns(grid, kernel, params.shape());
+      run_on_columns(grid, kernel, params.x.extents());
     });
   }
 
@@ -106,7 +108,7 @@ struct device_implementation<decaying_sum_op> {
                           double const* sums) {
     extents3 const e = params.x.extents();
     sum_samples_kernel<T> kernel{};
-    kernel.samples = e.batch;
+    kernel.samples = e.empty() ? 0 : e.batch;
     kernel.mode = params.config.mode;
     index_t const elements = params.config.numbers() * e.channels;
     auto const run = [&](tensor4<T> target, index_t first, double scale) {

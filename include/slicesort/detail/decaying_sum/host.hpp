@@ -11,6 +11,7 @@
 #include <slicesort/detail/host/column_chunk.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
@@ -37,7 +38,7 @@ struct decay_layout {
   double* sums;  // [sample][da, dw][number][channel]
 
   decay_layout(arena& memory, host_exec const& exec, decay_shape const& shape)
-      : chunks({shape.extents.batch, 1, shape.extents.channels}, decay_columns(exec, shape)),
+      : chunks(shape.extents, decay_columns(exec, shape)),
         thread_buffers(memory, exec.threads, chunks.count(), shape, chunks.channels()),
         sums(shape.take_sums(memory)) {}
 };
@@ -51,6 +52,7 @@ struct host_implementation<decaying_sum_op> {
 
   template <class T>
   static void forward(host_exec const& exec, decaying_sum_forward<T> const& params, workspace w) {
+    if (params.x.extents().empty()) return copy_states(params.initial_state, params.final_state);
     arena memory(w);
     decay_layout<T> const layout(memory, exec, params.shape());
     for (int pass = 0; pass < params.config.passes; ++pass)
@@ -64,6 +66,7 @@ struct host_implementation<decaying_sum_op> {
     arena memory(w);
     decay_layout<T> const layout(memory, exec, params.shape());
     index_t const size = params.shape().sums_per_sample();
+    if (params.x.extents().empty()) copy_states(params.dfinal_state, params.dinitial_state);
     for (int pass = 0; pass < params.config.passes; ++pass) {
       decaying_sum_backward<T> const pass_params = decay_pass(params, pass);
       for_each_chunk(exec, layout, pass_params,
@@ -88,17 +91,28 @@ struct host_implementation<decaying_sum_op> {
     });
   }
 
+  // States of a sequence without rows, which needs no workspace.
+  template <class A>
+  static void copy_states(tensor4<A const> from, tensor4<A> to) {
+    extents4 const e = to.extents();
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t j = 0; j < e.heads; ++j)
+        for (index_t c = 0; c < e.channels; ++c)
+          to(b, j, 0, c) = from.data() == nullptr ? A(0) : rounded<A>(from(b, j, 0, c));
+  }
+
   // Computes dw and the gradient of a constant a.
   template <class T>
   static void sum_samples(decaying_sum_backward<T> const& params, double const* sums) {
     extents3 const e = params.x.extents();
-    index_t const numbers = params.config.numbers(), size = params.shape().sums_per_sample();
+    index_t const numbers = params.config.numbers(), size = params.shape().sums_per_sample(),
+                  samples = e.empty() ? 0 : e.batch;
     auto const sum = [&](tensor4<T> to, double const* from, double scale) {
       with_store<T>(params.config.mode, [&](auto store) {
         for (index_t j = 0; j < numbers; ++j)
           for (index_t c = 0; c < e.channels; ++c) {
             double total = 0;
-            for (index_t b = 0; b < e.batch; ++b) total += from[b * size + j * e.channels + c];
+            for (index_t b = 0; b < samples; ++b) total += from[b * size + j * e.channels + c];
             store.sum(to(0, j, 0, c), static_cast<accumulator_t<T>>(scale * total));
           }
       });

@@ -34,8 +34,7 @@ struct decay_shape {
   extents3 extents;
   index_t numbers;  // per channel and direction
 
-  // A column without rows still has a state.
-  index_t columns() const { return extents.batch * extents.channels; }
+  index_t columns() const { return extents.empty() ? 0 : extents.batch * extents.channels; }
   index_t tiles() const {
     return extents.length / decay_tile_rows + (extents.length % decay_tile_rows != 0 ? 1 : 0);
   }

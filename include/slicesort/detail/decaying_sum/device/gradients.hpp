@@ -42,6 +42,11 @@ struct decay_gradients_kernel {
     using number = typename column::number;
     constexpr int tile_rows = column::tile_rows;
     column const c{position, {valid, params.config.reversed}, valid, per_row};
+    if (e.length == 0) {  // there is no workspace
+      for (index_t j = 0; j < numbers; j += column::parts)
+        c.store(params.dinitial_state, j, c.load(params.dfinal_state, position.batch, j, 0, 0));
+      return;
+    }
     column_numbers<A, Complex> const gradient{gradients + index, columns};
     double* const da_sums = sums + 2 * position.batch * numbers * e.channels + position.channel;
     column_numbers<double, Complex> const da_sum{da_sums, e.channels},

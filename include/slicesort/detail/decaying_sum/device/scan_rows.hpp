@@ -39,6 +39,11 @@ struct scan_rows_kernel {
                   numbers = params.config.numbers();
     using column = decay_column<T, Complex>;
     column const c{position, {valid, params.config.reversed}, valid, per_row};
+    if (e.length == 0) {  // there is no workspace
+      for (index_t j = 0; j < numbers; j += column::parts)
+        c.store(params.final_state, j, c.load(params.initial_state, position.batch, j, 0, 0));
+      return;
+    }
     column_numbers<A, Complex> const state{states + index, columns};
     for (index_t j = 0; j < numbers; j += column::parts)
       state.store(j, c.load(params.initial_state, position.batch, j, 0, 0));

@@ -18,7 +18,7 @@ namespace bindings {
 namespace ss = slicesort;
 using ss::index_t;
 
-enum class dtype { f16, bf16, f32, f64, u8, u16, i32, u32, i64, other };
+enum class dtype { f16, bf16, f32, f64, u8, u16, i32, u32, i64, boolean, other };
 
 /// A strided tensor of up to four axes; strides count elements. Error messages use `name`.
 struct array {
@@ -79,6 +79,8 @@ template <>
 inline constexpr dtype dtype_of<ss::bfloat16> = dtype::bf16;
 template <>
 inline constexpr dtype dtype_of<index_t> = dtype::i64;
+template <>
+inline constexpr dtype dtype_of<bool> = dtype::boolean;
 
 inline void require_rank(array const& tensor, int rank, char const* axes) {
   if (tensor.rank != rank)
@@ -90,8 +92,9 @@ T* elements(array const& tensor) {
   using element = std::remove_const_t<T>;
   if (tensor.type != dtype_of<element>)
     throw_invalid(std::string(tensor.name) +
-                  (std::is_same_v<element, index_t>
-                       ? " must have dtype int64"
+                  (std::is_same_v<element, index_t> ? " must have dtype int64"
+                   : std::is_same_v<element, bool>
+                       ? " must have dtype bool"
                        : ": the dtype must be that of the other tensors (state and weights: the "
                          "accumulator's, float64 for float64, else float32)"));
   return static_cast<T*>(tensor.data);

@@ -23,10 +23,18 @@ struct attention_arguments {
   optional_array lengths, query_lengths;
   double dropout;
   index_t seed;
+  optional_array allowed{}, segments{};  // booleans per pair; offsets of packed samples
 
   /// Returns the operator for keys of shape `[batch, heads, keys, channels]`.
   ss::softmax_attention<named_mask> op(array const& k) const {
-    return ss::softmax_attention<named_mask>(named_mask(mask, k.extents[2]), scale);
+    stored_masks stored;
+    if (allowed)
+      stored.allowed = ss::mask::tensor{
+          view4<bool const>(*allowed, "[batch or 1, heads or 1, queries or 1, keys]")};
+    if (segments)
+      stored.segments =
+          ss::mask::segments<index_t>{view1<index_t const>(*segments, "[segments + 1]")};
+    return ss::softmax_attention<named_mask>(named_mask(mask, k.extents[2], stored), scale);
   }
   auto valid_lengths() const { return ss::lengths(lengths_of(lengths), lengths_of(query_lengths)); }
   ss::dropout dropout_options() const { return {dropout, static_cast<std::uint64_t>(seed)}; }

@@ -406,7 +406,7 @@ TEST_CASE("parameters that calls reject have no workspace size, by exception or 
         "sparse_mix.workspace_bytes: w.batch is 1, must be 2 (x.batch)");
   ss::softmax_attention<> const attention;
   CHECK(error_of(attention, extents4{1, 2, 5, 3}, extents4{1, 3, 5, 3}) ==
-        "softmax_attention.workspace_bytes: v.heads is 3, must be 2 (q.heads)");
+        "softmax_attention.workspace_bytes: v.heads is 3, must divide 2 (q.heads)");
   CHECK(error_of(attention, extents4{1, 1, 5, -3}, extents4{1, 1, 5, 3}) ==
         "softmax_attention.workspace_bytes: q.channels is -3, must not be negative");
   extents4 const heads{2, 3, 5, 3}, keys{2, 3, 4, 3};

@@ -52,8 +52,10 @@ void run_type(byte_reader& reader) {
              shares_keys = (flags & 128) != 0, shares_bias = (flags & 256) != 0,
              has_lengths = (flags & 512) != 0, has_query_lengths = (flags & 1024) != 0,
              accumulates = (flags & 2048) != 0, arbitrary_bits = (flags & 4096) != 0,
-             streaming = (flags & 8192) != 0, native_products = (flags & 32768) != 0;
-  attention_size const size = read_size(reader);
+             streaming = (flags & 8192) != 0, shares_kv_head = (flags & 16384) != 0,
+             native_products = (flags & 32768) != 0;
+  attention_size size = read_size(reader);
+  if (streaming && shares_kv_head) size.group = std::max<index_t>(size.heads, 1);
   auto p = normal_attention<T>(size, read_mask(reader), flags >> 16, has_bias);
   auto const scale = static_cast<double>(reader.take());
   if (explicit_scale) p.scale = (scale - 128) / 64;

@@ -113,6 +113,29 @@ class Softmax(JaxTestCase):
         seeds = jnp.arange(3)
         self.assert_same_bits(jax.vmap(lambda s: attend(seed=s))(seeds), jnp.stack([attend(seed=int(s)) for s in seeds]))
 
+    def test_grouped_heads_and_stored_masks(self) -> None:
+        with with_x64():
+            q, k, v = random(0, (2, 6, 9, 4), "float64"), random(1, (2, 2, 9, 4), "float64"), random(2, (2, 2, 9, 5), "float64")
+            i, j = np.arange(9)[:, None], np.arange(9)
+            segment = np.searchsorted([3, 4], np.arange(9), "right")
+            allowed = np.random.default_rng(0).random((2, 1, 9, 9)) < 0.5
+            text = "both{causal, either{window{2, 2}, globals{1}}}"
+            pairs = (allowed | (i == j)) & (j <= i) & ((abs(i - j) <= 2) | (j == 0)) & (segment[:, None] == segment)
+
+            def dense(q: Any, k: Any, v: Any) -> Any:
+                scores = jnp.einsum("bhic,bhjc->bhij", q, jnp.repeat(k, 3, 1)) / 2
+                return jax.nn.softmax(jnp.where(pairs, scores, -jnp.inf)) @ jnp.repeat(v, 3, 1)
+
+            options = {"mask": text, "allowed": allowed | (i == j), "segments": np.array([0, 3, 4, 9])}
+            y, back = jax.vjp(lambda *a: sj.softmax_attention(*a, **options), q, k, v)
+            expected, expected_back = jax.vjp(dense, q, k, v)
+            self.assert_close(y, expected, "float64")
+            for actual, gradient in zip(back(y), expected_back(y)):
+                self.assert_close(actual, gradient, "float64")
+            mapped = jax.vmap(lambda q, a: sj.softmax_attention(q, k, v, **{**options, "allowed": a}))(
+                jnp.stack([q, q]), jnp.stack([options["allowed"], options["allowed"]]))
+            self.assert_same_bits(mapped, jnp.stack([y, y]))
+
     def test_scale_and_mask(self) -> None:
         q, k, v = inputs()
         self.assert_same_bits(sj.softmax_attention(q, k, v, scale=0.5), sj.softmax_attention(q, k, v))
@@ -134,6 +157,11 @@ class Softmax(JaxTestCase):
     def test_errors(self) -> None:
         q, k, v = inputs()
         self.assert_error("dropout", lambda: sj.softmax_attention(q, k, v, dropout=1.5, seed=1))
+        self.assert_error("write it as either{a, b}", lambda: sj.softmax_attention(q, k, v, mask="either{causal}"))
+        self.assert_error("allowed must have dtype bool",
+                          lambda: sj.softmax_attention(q, k, v, allowed=jnp.ones((1, 1, 9, 7), jnp.float32)))
+        self.assert_error("as many queries as q",
+                          lambda: sj.softmax_attention(q, k, v, allowed=jnp.ones((1, 1, 8, 7), bool)))
         self.assert_error('mask "banded" is none of full, causal', lambda: sj.softmax_attention(q, k, v, mask="banded"))
         with self.assertRaisesRegex(TypeError, "^mask is a .*, must be text or a number"):
             sj.softmax_attention(q, k, v, mask=jnp.ones((9, 7), bool))

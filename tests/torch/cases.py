@@ -10,6 +10,8 @@ except (ImportError, OSError) as error:  # OSError: a library that the extension
     raise unittest.SkipTest(f"there is no torch, or examples/torch is not installed: {error}") from error
 
 BATCH, LENGTH, CHANNELS = 2, 13, 6
+ALLOWED = (torch.arange(BATCH * LENGTH * 9) * 7 % 11 < 6).reshape(BATCH, 1, LENGTH, 9)
+OFFSETS = torch.tensor([0, 4, 5, LENGTH], dtype=torch.int32)
 
 
 def distinct(*shape, dtype=torch.float64):
@@ -106,6 +108,18 @@ def attention(q, k, v, allowed=None, bias=0.0):
     return torch.softmax(scores, dim=3) @ v
 
 
+def sdpa(q, k, v, **arguments):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, **arguments)
+
+
+def grouped(k, group):
+    return k.repeat_interleave(group, 1)
+
+
+def segment_pairs(i, j):
+    return torch.bucketize(i, OFFSETS, right=True) == torch.bucketize(j, OFFSETS, right=True)
+
+
 def merge_three_parts(q, k, v):
     """Merges attention over three sets of keys."""
     parts = [F.softmax_attention_with_state(q, k[:, :, a:b], v[:, :, a:b]) for a, b in ((0, 2), (2, 3), (3, 9))]
@@ -131,8 +145,8 @@ def random_w(factors, links):
     return lambda: torch.randn(factors, BATCH, LENGTH, links, dtype=torch.float64) / 2
 
 
-def heads(length=LENGTH, channels=4):
-    return lambda: torch.randn(BATCH, 3, length, channels, dtype=torch.float64)
+def heads(length=LENGTH, channels=4, count=3):
+    return lambda: torch.randn(BATCH, count, length, channels, dtype=torch.float64)
 
 
 def small(*shape):
@@ -206,6 +220,18 @@ CASES = [
          lambda q, k, v, bias: attention(q, k, v, lambda i, j: ((i - j).abs() < 2) | ((i - j) % 3 == 0),
                                          relative(bias, LENGTH, LENGTH)), heads(), heads(), heads(),
          lambda: torch.randn(BATCH, 1, 1, 2 * LENGTH - 1, dtype=torch.float64)),
+    Case("softmax_attention grouped", F.softmax_attention, lambda q, k, v: attention(q, grouped(k, 3), grouped(v, 3)),
+         heads(count=6), heads(9, count=2), heads(9, count=2)),
+    Case("softmax_attention combined", lambda q, k, v: F.softmax_attention(q, k, v, mask="both{causal, either{window{2, 1}, globals}}"),
+         lambda q, k, v: attention(q, k, v, lambda i, j: (j <= i) & ((i - 2 <= j) | (j < 1) | (i < 1))), heads(), heads(), heads()),
+    Case("softmax_attention booleans", lambda q, k, v: F.softmax_attention(q, k, v, allowed=ALLOWED.to(q.device)),
+         lambda q, k, v: sdpa(q, k, v, attn_mask=ALLOWED.to(q.device)), heads(), heads(9), heads(9)),
+    Case("softmax_attention segments", lambda q, k, v: F.softmax_attention(q, k, v, mask="causal", segments=OFFSETS.to(q.device)),
+         lambda q, k, v: attention(q, k, v, lambda i, j: (j <= i) & segment_pairs(i, j)), heads(), heads(), heads()),
+    Case("scaled_dot_product_attention", F.scaled_dot_product_attention, sdpa, heads(), heads(9), heads(9, 5)),
+    Case("scaled_dot_product_attention bias", lambda q, k, v, bias: F.scaled_dot_product_attention(q, k, v, bias, scale=0.3),
+         lambda q, k, v, bias: sdpa(q, k, v, attn_mask=bias, scale=0.3), heads(), heads(9), heads(9),
+         lambda: torch.randn(3, 1, 9, dtype=torch.float64)),
     Case("merge_attention", merge_three_parts, attention, heads(), heads(9), heads(9, 5)),
     Case("linear_attention", F.linear_attention, lambda q, k, v: linear_attention(q, k, v, elu_plus_one),
          heads(), heads(9), heads(9)),

@@ -39,8 +39,9 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     sinkhorn = 0.5, 4, "group_size{3}", "linear", 0
     chain, linear = ("cdil{1}", "per_factor", 1), ("random_relu{1e-3, 1}", "sum_plus", "noncausal", lengths, lengths)
     masked, dropped = ("causal{0}", None, lengths, lengths), (0.25, 3)
+    stored = distinct(BATCH, 1, length, length) < 0.4, torch.tensor([0, length // 2, length])
     perm = OPS.slicing_sort(x, "ascending", True, lengths)[1]
-    y, state = OPS.softmax_attention(q, k, v, bias, *masked, *dropped)
+    y, state = OPS.softmax_attention(q, k, v, bias, *masked, *dropped, *stored)
     parts = [OPS.softmax_attention(q, keys, v, None, "full", None, lengths) for keys in (k, other)]
     # The sums of exponentials differ between the parts.
     states = [state * torch.tensor([1.0, 1.0 + i], dtype=wide) for i, (_, state) in enumerate(parts)]
@@ -68,8 +69,8 @@ def arguments(length=5, dtype=torch.float64, seed=0):
         "sinkhorn_csp_backward": (dy, x, *sinkhorn, lengths),
         "slicing_sort": (x, "descending", True, lengths),
         "slicing_sort_backward": (dy, perm, lengths),
-        "softmax_attention": (q, k, v, bias, *masked, *dropped),
-        "softmax_attention_backward": (dout, q, k, v, bias, y, state, *masked, *dropped, True),
+        "softmax_attention": (q, k, v, bias, *masked, *dropped, *stored),
+        "softmax_attention_backward": (dout, q, k, v, bias, y, state, *masked, *dropped, True, *stored),
         "sparse_mix": (x, w, *chain, True, lengths),
         "sparse_mix_backward": (dy, x, w, OPS.sparse_mix(x, w, *chain, True, lengths)[1], *chain, lengths),
     }

@@ -20,6 +20,8 @@ using output = ffi::Result<ffi::AnyBuffer>;
 
 inline bindings::dtype dtype_of(ffi::DataType type) {
   switch (type) {
+    case ffi::DataType::PRED:
+      return bindings::dtype::boolean;
     case ffi::DataType::F16:
       return bindings::dtype::f16;
     case ffi::DataType::BF16:
@@ -63,7 +65,7 @@ inline array to_array(char const* name, input const& buffer) {
 inline array to_array(char const* name, output& buffer) { return to_array(name, *buffer); }
 
 /// True for an empty boolean array, which represents a missing one: an FFI call has a fixed number
-/// of buffers, and no operator takes booleans.
+/// of buffers, and booleans of operators have four axes.
 inline bool is_missing(input const& buffer) {
   return buffer.element_type() == ffi::DataType::PRED && buffer.dimensions().size() == 1 &&
          buffer.element_count() == 0;

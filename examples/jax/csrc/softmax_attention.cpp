@@ -12,7 +12,8 @@ namespace {
 
 bindings::attention_arguments arguments_of(xla_call& call, attributes const& attrs,
                                            input const& lengths, input const& query_lengths,
-                                           input const& seed) {
+                                           input const& seed, input const& allowed,
+                                           input const& segments) {
   bindings::attention_arguments arguments;
   arguments.mask = attrs.text("mask");
   if (attrs.has("scale")) arguments.scale = attrs.real("scale");
@@ -20,26 +21,30 @@ bindings::attention_arguments arguments_of(xla_call& call, attributes const& att
   arguments.query_lengths = call.lengths("query_lengths", query_lengths);
   arguments.dropout = attrs.real("dropout");
   arguments.seed = arguments.dropout == 0 ? 0 : call.seed(seed);  // synchronizes on a GPU
+  arguments.allowed = to_optional("allowed", allowed);
+  arguments.segments = call.lengths("segments", segments);
   return arguments;
 }
 
 ffi::Error softmax_attention(xla_context context, input q, input k, input v, input bias,
-                             input lengths, input query_lengths, input seed, output y, output state,
-                             attributes attrs) {
+                             input lengths, input query_lengths, input seed, input allowed,
+                             input segments, output y, output state, attributes attrs) {
   return run(std::move(context), [&](xla_call& call) {
     bindings::softmax_attention(
-        call, arguments_of(call, attrs, lengths, query_lengths, seed),
+        call, arguments_of(call, attrs, lengths, query_lengths, seed, allowed, segments),
         {to_array("q", q), to_array("k", k), to_array("v", v), to_optional("bias", bias)},
         to_array("y", y), to_optional("state", state));
   });
 }
 ffi::Error softmax_attention_backward(xla_context context, input dy, input q, input k, input v,
                                       input bias, input y, input state, input lengths,
-                                      input query_lengths, input seed, output dq, output dk,
-                                      output dv, output dbias, attributes attrs) {
+                                      input query_lengths, input seed, input allowed,
+                                      input segments, output dq, output dk, output dv, output dbias,
+                                      attributes attrs) {
   return run(std::move(context), [&](xla_call& call) {
     bindings::softmax_attention_backward(
-        call, arguments_of(call, attrs, lengths, query_lengths, seed), to_array("dy", dy),
+        call, arguments_of(call, attrs, lengths, query_lengths, seed, allowed, segments),
+        to_array("dy", dy),
         {to_array("q", q), to_array("k", k), to_array("v", v), to_optional("bias", bias)},
         to_array("y", y), to_array("state", state),
         {to_array("dq", dq), to_array("dk", dk), to_array("dv", dv), to_optional("dbias", dbias)});
@@ -63,8 +68,8 @@ ffi::Error merge_attention(xla_context context, ffi::RemainingArgs parts, output
 }  // namespace
 }  // namespace slicesort_jax
 
-SLICESORT_JAX_HANDLER(softmax_attention, 7, 2);
-SLICESORT_JAX_HANDLER(softmax_attention_backward, 10, 4);
+SLICESORT_JAX_HANDLER(softmax_attention, 9, 2);
+SLICESORT_JAX_HANDLER(softmax_attention_backward, 12, 4);
 
 extern "C" __attribute__((visibility("default"))) XLA_FFI_Error* slicesort_merge_attention(
     XLA_FFI_CallFrame*);

@@ -17,14 +17,16 @@ std::tuple<Tensor, Tensor> softmax_attention(Tensor const& q, Tensor const& k, T
                                              optional_tensor bias, std::string mask,
                                              std::optional<double> scale, optional_tensor lengths,
                                              optional_tensor query_lengths, double dropout,
-                                             int64_t seed) {
+                                             int64_t seed, optional_tensor allowed,
+                                             optional_tensor segments) {
   torch_call call(q);
   Tensor const y = make_output(q, v);
   Tensor const state =
       make_tensor(q, {extent(q, 0), extent(q, 1), extent(q, 2), 2}, accumulator_type(q));
   bindings::softmax_attention(
       call,
-      {mask, scale, call(lengths, "lengths"), call(query_lengths, "query_lengths"), dropout, seed},
+      {mask, scale, call(lengths, "lengths"), call(query_lengths, "query_lengths"), dropout, seed,
+       call(allowed, "allowed"), call(segments, "segments")},
       {call(q, "q"), call(k, "k"), call(v, "v"), call(bias, "bias")}, call(y, "y"),
       call(state, "state"));
   return {y, state};
@@ -33,7 +35,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_attention_backward(
     Tensor const& dy, Tensor const& q, Tensor const& k, Tensor const& v, optional_tensor bias,
     Tensor const& y, Tensor const& state, std::string mask, std::optional<double> scale,
     optional_tensor lengths, optional_tensor query_lengths, double dropout, int64_t seed,
-    bool bias_gradient) {
+    bool bias_gradient, optional_tensor allowed, optional_tensor segments) {
   torch_call call(q);
   bool const has_dbias = bias && bias_gradient;
   Tensor const dq = make_like(q), dk = make_like(k), dv = make_like(v),
@@ -42,7 +44,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> softmax_attention_backward(
       has_dbias ? optional_array(call(dbias, "dbias")) : std::nullopt;
   bindings::softmax_attention_backward(
       call,
-      {mask, scale, call(lengths, "lengths"), call(query_lengths, "query_lengths"), dropout, seed},
+      {mask, scale, call(lengths, "lengths"), call(query_lengths, "query_lengths"), dropout, seed,
+       call(allowed, "allowed"), call(segments, "segments")},
       call(dy, "dy"), {call(q, "q"), call(k, "k"), call(v, "v"), call(bias, "bias")}, call(y, "y"),
       call(state, "state"), {call(dq, "dq"), call(dk, "dk"), call(dv, "dv"), dbias_array});
   return {dq, dk, dv, dbias};
@@ -68,11 +71,11 @@ STABLE_TORCH_LIBRARY_FRAGMENT(slicesort, m) {
   m.def(
       "softmax_attention(Tensor q, Tensor k, Tensor v, Tensor? bias=None, str mask=\"full\", "
       "float? scale=None, Tensor? lengths=None, Tensor? query_lengths=None, float dropout=0.0, "
-      "int seed=0) -> (Tensor y, Tensor state)");
+      "int seed=0, Tensor? allowed=None, Tensor? segments=None) -> (Tensor y, Tensor state)");
   m.def(
       "softmax_attention_backward(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor? bias, "
       "Tensor y, Tensor state, str mask, float? scale, Tensor? lengths, Tensor? query_lengths, "
-      "float dropout, int seed, bool bias_gradient) -> "
+      "float dropout, int seed, bool bias_gradient, Tensor? allowed=None, Tensor? segments=None) -> "
       "(Tensor dq, Tensor dk, Tensor dv, Tensor dbias)");
   m.def("merge_attention(Tensor[] ys, Tensor[] states) -> (Tensor y, Tensor state)");
 }

@@ -33,6 +33,8 @@ using optional_tensor = std::optional<Tensor>;
 
 inline bindings::dtype dtype_of(Tensor const& tensor) {
   switch (tensor.scalar_type()) {
+    case ScalarType::Bool:
+      return bindings::dtype::boolean;
     case ScalarType::Half:
       return bindings::dtype::f16;
     case ScalarType::BFloat16:

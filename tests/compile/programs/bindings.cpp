@@ -272,6 +272,10 @@ void check_attention() {
                     ss::softmax_attention(ss::mask::dilated_window{2, 3, 2}));
   compare_attention("global_window{3, 1, 2}", ss::softmax_attention(ss::mask::either{
                                                   ss::mask::window{3, 1}, ss::mask::globals{2}}));
+  compare_attention(
+      "both{ causal, either{window{2, 1},globals{2}} }",
+      ss::softmax_attention(ss::mask::both{
+          ss::mask::causal{}, ss::mask::either{ss::mask::window{2, 1}, ss::mask::globals{2}}}));
   compare_attention("chunk_back{6}", ss::softmax_attention(ss::mask::chunk_back{6}));
   compare_attention("chunk_back{6, 1}", ss::softmax_attention(ss::mask::chunk_back{6, true, 37}));
   ss::mask::bigbird bigbird_mask{4, 3, 1, 2, 11};
@@ -368,6 +372,11 @@ void check_policies_without_tensors() {
   expect_error("chord: there must be", [] { check_policy("topology", "chord{64}", 5); });
   expect_error("mask \"casual\" is none of full", [] { check_policy("mask", "casual", 0); });
   expect_error("window: left and right", [] { check_policy("mask", "window{-1, 2}", 0); });
+  expect_error("window: left and right",
+               [] { check_policy("mask", "either{full, window{-1, 2}}", 0); });
+  expect_error("write it as both{a, b}", [] { check_policy("mask", "both{full}", 0); });
+  expect_error("at most 4 masks",
+               [] { check_policy("mask", "both{full, full, full, full, full}", 0); });
   expect_error("no kind of policy", [] { check_policy("colour", "red", 0); });
 }
 
@@ -425,10 +434,10 @@ void check_error_messages() {
   expect_error("lengths.size is 0", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}), no_lengths);
   });
-  expect_error("softmax_attention.forward: k.heads is 1, must be 2", [&] {
+  expect_error("softmax_attention.forward: v.heads is 2, must be 1 (k.heads)", [&] {
     array const two_heads = wrap(x, {1, 2, 3, 4}), one_head = wrap(x, {1, 1, 3, 4});
     bindings::softmax_attention(call, {"full", std::nullopt, {}, {}, 0, 0},
-                                {two_heads, one_head, one_head, {}}, wrap(y, {1, 2, 3, 4}),
+                                {two_heads, one_head, two_heads, {}}, wrap(y, {1, 2, 3, 4}),
                                 std::nullopt);
   });
   expect_error("there must be as many states as ys", [&] {

@@ -16,11 +16,11 @@ def as_array(name: str, x: Any, axes: str = ROWS) -> Any:
     return x
 
 
-def as_lengths(name: str, value: Any) -> Any:
+def as_lengths(name: str, value: Any, axes: str = "[batch]") -> Any:
     """Returns int32 or int64 lengths; the handler widens int32."""
     if value is None:
         return None
-    value = as_array(name, value, "[batch]")
+    value = as_array(name, value, axes)
     needs_cast = jnp.issubdtype(value.dtype, jnp.integer) and value.dtype not in (jnp.int32, jnp.int64)
     return value.astype(jnp.int32) if needs_cast else value
 

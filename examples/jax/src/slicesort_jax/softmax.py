@@ -11,11 +11,12 @@ _QUERIES, _KEYS = "[batch, heads, queries, channels]", "[batch, heads, keys, cha
 _VALUES, _OUTPUT, _STATE = ("[batch, heads, keys, values]", "[batch, heads, queries, values]",
                             "[batch, heads, queries, 2]")
 _BIAS = "[batch, heads, queries, keys]"  # or [batch, heads, 1, queries + keys - 1]
+_ALLOWED, _SEGMENTS = "[batch or 1, heads or 1, queries or 1, keys]", "[segments + 1]"
 
 
-def _bias_axis(q: Any, bias: Any) -> int | None:
-    """Returns the batch axis of the bias; None if all samples share it (batch 1)."""
-    return 0 if bias is None or bias.shape[0] == q.shape[0] else None
+def _pair_axis(q: Any, pairs: Any) -> int | None:
+    """Returns the batch axis of a bias or of booleans; None if all samples share them (batch 1)."""
+    return 0 if pairs is None or pairs.shape[0] == q.shape[0] else None
 
 
 def _can_fold(policies: Policies) -> bool:
@@ -24,10 +25,10 @@ def _can_fold(policies: Policies) -> bool:
 
 
 def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, bias: Any, *rest: Any) -> Any:
-    lengths, query_lengths, seed = rest
+    lengths, query_lengths, seed, allowed, segments = rest
     y, state = call("softmax_attention",
-                    [In(q), In(k), In(v), In(bias, _bias_axis(q, bias)), In(lengths), In(query_lengths),
-                     In(seed, None)],
+                    [In(q), In(k), In(v), In(bias, _pair_axis(q, bias)), In(lengths), In(query_lengths),
+                     In(seed, None), In(allowed, _pair_axis(q, allowed)), In(segments, None)],
                     [Out((*q.shape[:3], v.shape[3]), q.dtype),
                      Out((*q.shape[:3], 2), accumulator_dtype(q.dtype)) if save else None], policies,
                     _can_fold(policies))
@@ -35,17 +36,17 @@ def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, bias: Any, 
 
 
 def _gradients(policies: Policies, dy: Any, saved: Any, needs_bias: bool) -> list[Any]:
-    q, k, v, bias, y, state, lengths, query_lengths, seed = saved
-    axis = _bias_axis(q, bias)
+    q, k, v, bias, y, state, lengths, query_lengths, seed, allowed, segments = saved
+    axis = _pair_axis(q, bias)
     return call("softmax_attention_backward",
                 [In(dy), In(q), In(k), In(v), In(bias, axis), In(y), In(state), In(lengths), In(query_lengths),
-                 In(seed, None)],
+                 In(seed, None), In(allowed, _pair_axis(q, allowed)), In(segments, None)],
                 [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),
                  Out(bias.shape, bias.dtype, axis) if needs_bias else None], policies, _can_fold(policies))
 
 
 def _backward(policies: Policies, saved: Any, needed: Any, dy: Any) -> Any:
-    return (*_gradients(policies, dy, saved, needed[3]), None, None, None)
+    return (*_gradients(policies, dy, saved, needed[3]), *(None,) * 5)
 
 
 def _forward_with_state(save: bool, policies: Policies, *arrays: Any) -> Any:
@@ -68,48 +69,57 @@ def _arrays(q: Any, k: Any, v: Any, bias: Any) -> tuple[Any, ...]:
             None if bias is None else as_array("bias", bias, _BIAS))
 
 
-def _lengths_and_seed(lengths: Any, query_lengths: Any, dropout: float, seed: Any) -> tuple[Any, ...]:
+def _options(lengths: Any, query_lengths: Any, dropout: float, seed: Any, allowed: Any,
+             segments: Any) -> tuple[Any, ...]:
     if seed is None:
         if dropout > 0:
             raise ValueError("seed is None, must be given beside dropout, another one for every step")
         seed = 0
-    return as_lengths("lengths", lengths), as_lengths("query_lengths", query_lengths), as_seed(seed)
+    return (as_lengths("lengths", lengths), as_lengths("query_lengths", query_lengths), as_seed(seed),
+            None if allowed is None else as_array("allowed", allowed, _ALLOWED),
+            as_lengths("segments", segments, _SEGMENTS))
 
 
 def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full", scale: float | None = None,
-                      lengths: Any = None, query_lengths: Any = None, dropout: float = 0.0, seed: Any = None) -> Any:
+                      lengths: Any = None, query_lengths: Any = None, dropout: float = 0.0, seed: Any = None,
+                      allowed: Any = None, segments: Any = None) -> Any:
     """`softmax(scale * q k^T + bias + mask) v` for every sample and head (Attention Is All You Need, eq. 1). Never
     stores the map of weights.
 
     q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; y:
-    `[batch, heads, queries, values]`. bias: `[batch or 1, heads or 1, queries, keys]`, or relative,
-    `[.., .., 1, queries + keys - 1]`. `mask`: `full`, `causal{offset}`, `window{left, right}`, `block_local{size}`,
-    `strided{stride, near_by}`, `fixed{block, tail, first_column}`, `dilated_window{left, right, step}`,
-    `global_window{left, right, globals}`, `chunk_back{size, circular}` or `bigbird{block, window, ends, random, seed}`.
+    `[batch, heads, queries, values]`. k and v may have a divisor of q's heads (GQA, MQA). bias:
+    `[batch or 1, heads or 1, queries, keys]`, or relative, `[.., .., 1, queries + keys - 1]`. `mask`: `full`,
+    `causal{offset}`, `window{left, right}`, `block_local{size}`, `strided{stride, near_by}`,
+    `fixed{block, tail, first_column}`, `dilated_window{left, right, step}`, `global_window{left, right, globals}`,
+    `globals{count}`, `chunk_back{size, circular}`, `bigbird{block, window, ends, random, seed}`, or a combination of up
+    to four, such as `both{causal, either{window{8, 8}, globals{1}}}`. `allowed`: booleans
+    `[batch or 1, heads or 1, queries or 1, keys]`; pairs that are False, or that the mask excludes, have weight 0.
+    `segments`: offsets of samples packed into one sequence, `[0, .., queries]`; a query sees keys of its own segment.
     `scale` is `channels ** -0.5` if it is None. `dropout` requires a `seed`, which determines the weights that it
     keeps."""
     return _attention(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
-                      *_lengths_and_seed(lengths, query_lengths, dropout, seed))
+                      *_options(lengths, query_lengths, dropout, seed, allowed, segments))
 
 
 def softmax_attention_with_state(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full",
                                  scale: float | None = None, lengths: Any = None, query_lengths: Any = None,
-                                 dropout: float = 0.0, seed: Any = None) -> tuple[Any, Any]:
+                                 dropout: float = 0.0, seed: Any = None, allowed: Any = None,
+                                 segments: Any = None) -> tuple[Any, Any]:
     """Returns `softmax_attention` and the state that `merge_attention` needs, two values per query. No gradient flows
     through the state."""
     y, state = _attention_with_state(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
-                                     *_lengths_and_seed(lengths, query_lengths, dropout, seed))
+                                     *_options(lengths, query_lengths, dropout, seed, allowed, segments))
     return y, jax.lax.stop_gradient(state)
 
 
 def softmax_attention_backward(dy: Any, q: Any, k: Any, v: Any, y: Any, state: Any, bias: Any = None,
                                mask: str = "full", scale: float | None = None, lengths: Any = None,
-                               query_lengths: Any = None, dropout: float = 0.0,
-                               seed: Any = None) -> tuple[Any, Any, Any, Any]:
+                               query_lengths: Any = None, dropout: float = 0.0, seed: Any = None,
+                               allowed: Any = None, segments: Any = None) -> tuple[Any, Any, Any, Any]:
     """Returns `(dq, dk, dv, dbias)`; dbias is None without a bias. With the merged y and state of `merge_attention` and
     the keys and values of one part, these are the gradients of attention over all parts; sum dq over the parts."""
     saved = (*_arrays(q, k, v, bias), as_array("y", y, _OUTPUT), as_array("state", state, _STATE),
-             *_lengths_and_seed(lengths, query_lengths, dropout, seed))
+             *_options(lengths, query_lengths, dropout, seed, allowed, segments))
     return tuple(_gradients(_policies(mask, scale, dropout), as_array("dy", dy, _OUTPUT), saved, bias is not None))
 
 

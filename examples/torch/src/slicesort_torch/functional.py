@@ -14,9 +14,11 @@ from .operators.short_convolution import short_convolution
 from .operators.shuffle import shuffle
 from .operators.sinkhorn import sinkhorn
 from .operators.slicing_sort import permute, slicing_sort, slicing_sort_with_permutation
-from .operators.softmax_attention import merge_attention, softmax_attention, softmax_attention_with_state
+from .operators.softmax_attention import (merge_attention, scaled_dot_product_attention, softmax_attention,
+                                          softmax_attention_with_state)
 from .operators.sparse_mix import sparse_mix
 
 __all__ = ["csp", "decaying_sum", "decaying_sum_with_state", "linear_attention", "max_exchange", "merge_attention",
-           "multi_permutation", "permute", "short_convolution", "shuffle", "sinkhorn", "sinkhorn_csp", "slicing_sort",
+           "multi_permutation", "permute", "scaled_dot_product_attention", "short_convolution", "shuffle", "sinkhorn",
+           "sinkhorn_csp", "slicing_sort",
            "slicing_sort_with_permutation", "softmax_attention", "softmax_attention_with_state", "sparse_mix"]

@@ -92,16 +92,14 @@ struct tensor {
     index_t const stride = table.strides().channels;
     std::uint64_t const opposite = value ? 0 : 0x0101010101010101u;
     bool found = false;
-    while (key < last_key) {
-      bool const* const first = elements + key * stride;
-      if (stride == 1 && last_key - key >= 8 && reinterpret_cast<std::uintptr_t>(first) % 8 == 0) {
-        found |= detail::bit_cast<std::uint64_t>(*reinterpret_cast<word const*>(first)) != opposite;
-        key += 8;
-      } else {
-        found |= *first == value;
-        ++key;
-      }
+    if (stride == 1) {
+      for (; key < last_key && reinterpret_cast<std::uintptr_t>(elements + key) % 8 != 0; ++key)
+        found |= elements[key] == value;
+      for (; last_key - key >= 8; key += 8)
+        found |= detail::bit_cast<std::uint64_t>(*reinterpret_cast<word const*>(elements + key)) !=
+                 opposite;
     }
+    for (; key < last_key; ++key) found |= elements[key * stride] == value;
     return found;
   }
 };

@@ -66,6 +66,8 @@ struct attention_mask {
         auto const& head_mask = mask_of<Mask>(erased_mask, head);
         if constexpr (has_query_bits<HeadMask>) {
           std::uint64_t const valid_bits = ~bits_from(pairs.queries);
+          if (covers_pairs(head_mask, pairs.range()))
+            return (void)std::fill_n(bits, pairs.keys, valid_bits);
           for (int j = 0; j < pairs.keys; ++j)
             bits[j] = head_mask.query_bits(pairs.query, pairs.key + j) & valid_bits;
         } else {

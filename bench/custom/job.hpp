@@ -90,7 +90,9 @@ class custom_job final : public job {
     else
       tolerance = default_tolerance<T>(params.extents.length);
     bool const has_oracle = is_backward_ ? oracle::has_backward : oracle::has_forward;
-    is_verified = has_oracle && sample_extents().size() <= largest_verified_sample;
+    // Gradients of equal rows may cancel to 0, so that no error relative to them is small.
+    bool const may_cancel = is_backward_ && tolerance > 0 && params.input == "constant";
+    is_verified = has_oracle && !may_cancel && sample_extents().size() <= largest_verified_sample;
   }
 
   void run() override {

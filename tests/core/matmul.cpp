@@ -140,7 +140,7 @@ void check_blocks([[maybe_unused]] problem<T> const& p) {
                      static_cast<accumulator_t<T>>(c.view()(i[0], i[1], i[2], i[3]))),
                  bound = 2 * (terms + 2) * eps * (magnitude + std::fabs(static_cast<double>(old))) +
                          element_eps * std::fabs(exact);
-    worst = std::fmax(worst, std::fabs(actual - exact) / (bound + 1e-300));
+    worst = max_or_nan(worst, std::fabs(actual - exact) / (bound + 1e-300));
   });
   CHECK(worst <= 1);
 #endif

@@ -2,7 +2,6 @@
 // The size of a workspace, for every operator and backend. A shape that the call rejects has no
 // size and the same error message; every other shape has a sufficient size.
 #define SLICESORT_TEST_EVERY_BACKEND
-#include "linked_operators.hpp"
 #include "shapes.hpp"
 #include "support/backends.hpp"
 #include "support/error_message.hpp"

@@ -67,7 +67,7 @@ double max_difference(doubles const& a, doubles const& b) {
   REQUIRE(a.size() == b.size());
   double difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
-    difference = std::max(difference, std::fabs(a[i] - b[i]));
+    difference = max_or_nan(difference, std::fabs(a[i] - b[i]));
   return difference;
 }
 

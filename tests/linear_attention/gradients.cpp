@@ -100,7 +100,7 @@ struct all_finite_differences {
                          std::vector<double> const& differences) {
     double max_error = 0, largest = 0;
     for (std::size_t i = 0; i < differences.size(); ++i) {
-      max_error = std::max(max_error, std::fabs(gradient[i * stride] - differences[i]));
+      max_error = max_or_nan(max_error, std::fabs(gradient[i * stride] - differences[i]));
       largest = std::max(largest, std::fabs(differences[i]));
     }
     CHECK(max_error <= 1e-8 * std::max(1.0, largest));

@@ -339,6 +339,19 @@ TEST_CASE_TEMPLATE("large logits stay finite, NaN is canonical", T, float, doubl
   }
 }
 
+// Contiguous matrices are loaded as one row.
+TEST_CASE("small matrices with a gap of one element between rows") {
+  extents3 const e{3, 4, 3};
+  matrix_problem<float> const p(e, {0.5, 5}, 1, 3);
+  strides3 const s{17, 4, 1};
+  strided_tensor<float> const x(p.x, s), dy(p.dy, s);
+  strided_tensor<float> y(e, s), dx(e, s);
+  p.run(any_exec(ss::exec::host{}), x.view(), y.view(), dy.view(), dx.view(), {});
+  CHECK(same_bits(y.contents().elements(), p.y.elements()));
+  CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
+  CHECK((y.padding_intact() && dx.padding_intact()));
+}
+
 TEST_CASE("half-steps and iterations") {
   CHECK(ss::sinkhorn(0.5).half_steps().count == 20);
   CHECK(ss::sinkhorn(0.5, 3).half_steps().count == 6);

@@ -183,7 +183,7 @@ TEST_CASE("Theorem 2: the result converges to csp as tau decreases") {
       op.forward(exec, std::as_const(x).view(), y.view(), scratch.get());
       double worst_error = 0;
       for_each_position(e, [&](index_t b, index_t n, index_t c) {
-        worst_error = std::max(worst_error, std::abs(y(b, n, c) - limit(b, n, c)));
+        worst_error = max_or_nan(worst_error, std::abs(y(b, n, c) - limit(b, n, c)));
       });
       return worst_error;
     };

@@ -4,6 +4,7 @@
 #include "support/error_message.hpp"
 #include "support/problems.hpp"
 
+#include <slicesort/detail/sinkhorn_csp/params.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 
 #include <doctest/doctest.h>
@@ -177,4 +178,10 @@ TEST_CASE("workspace and policy") {
     call.exec.threads = 0;
     CHECK(call.common_error() == "exec.threads is 0, must be at least 1");
   }
+}
+
+TEST_CASE("a sample with more elements than backward's limit is processed alone") {
+  CHECK(ss::detail::samples_at_once({3, index_t{1} << 20, 2}) == 1);
+  CHECK(ss::detail::samples_at_once({3, index_t{1} << 19, 1}) == 2);
+  CHECK(ss::detail::samples_at_once({3, 5, 2}) == 3);
 }

@@ -75,7 +75,7 @@ output_and_gradients<T> run_contiguous(Op const& op, attention_problem<T> const&
 double max_difference(std::vector<float> const& a, std::vector<float> const& b) {
   double result = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
-    result = std::max(result, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    result = max_or_nan(result, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
   return result;
 }
 

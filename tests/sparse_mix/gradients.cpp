@@ -75,13 +75,14 @@ TEST_CASE("gradients match dual numbers to 1e-13") {
         };
         for (index_t i = 0; i < chain.rows; ++i) {
           for (index_t c = 0; c < p.e.channels; ++c)
-            max_error = std::max(max_error, std::fabs(grads.dx(b, i, c) -
-                                                      differentiate(x[chain.element_index(i, c)])));
+            max_error = max_or_nan(
+                max_error,
+                std::fabs(grads.dx(b, i, c) - differentiate(x[chain.element_index(i, c)])));
           for (index_t m = 0; m < p.factors; ++m)
             for (index_t k = 0; k < p.links; ++k)
               max_error =
-                  std::max(max_error, std::fabs(grads.dw[p.weight_index(m, b, i, k)] -
-                                                differentiate(w[chain.weight_index(m, i, k)])));
+                  max_or_nan(max_error, std::fabs(grads.dw[p.weight_index(m, b, i, k)] -
+                                                  differentiate(w[chain.weight_index(m, i, k)])));
         }
       }
       CHECK(max_error <= 1e-13);
@@ -125,7 +126,7 @@ TEST_CASE("gradients match finite differences") {
         max_error = std::max(
             max_error, std::fabs(finite_difference(p.x.elements()[i]) - grads.dx.elements()[i]));
       for (std::size_t i = 0; i < p.w.size(); i += 5)
-        max_error = std::max(max_error, std::fabs(finite_difference(p.w[i]) - grads.dw[i]));
+        max_error = max_or_nan(max_error, std::fabs(finite_difference(p.w[i]) - grads.dw[i]));
       // Sums of 54 products with magnitudes of at most a few thousand.
       CHECK(max_error < 1e-10);
     });

@@ -29,6 +29,12 @@ struct number_format {
   constexpr std::uint64_t mask() const { return sign() | (sign() - 1); }
 };
 
+// Returns the larger value, or NaN if either is NaN, which std::max may ignore.
+template <class Real>
+Real max_or_nan(Real a, Real b) {
+  return std::isnan(a) || a >= b ? a : b;
+}
+
 template <class T>
 constexpr number_format format_of();
 template <>

@@ -125,6 +125,8 @@ class decaying_sum {
         exec, "decaying_sum.workspace_bytes", {x, config_.numbers()}, [&](detail::checker& c) {
           check_numbers(c);
           detail::check_extents(c, detail::describe_shape("x", x));
+          extents4 const a{1, numbers(), 1, x.channels};
+          c.shape(detail::describe_shape("a", a, axes));
         });
   }
   /// Overload that takes element type and shape from a view.

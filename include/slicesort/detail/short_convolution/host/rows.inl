@@ -9,6 +9,9 @@ struct convolution_loops {
   using V = typename lanes::V;
   // Sums in registers, enough to hide the latency of a multiply-add.
   static constexpr int rows_at_once = 8, taps_at_once = 4;
+  // The number of taps of Mamba, whose loops are unrolled: tests of whether a row meets a tap would
+  // take longer than the sums.
+  static constexpr int unrolled_taps = 4;
 
   template <detail::row_output Output>
   SLICESORT_FLATTEN static void convolve(T const* const* rows, A const* weights, index_t taps,
@@ -47,18 +50,27 @@ struct convolution_loops {
     return load_lanes<V>(values);
   }
 
-  template <int Rows, detail::row_output Output>
-  static SLICESORT_INLINE void convolve_rows(T const* const* rows, A const* weights, index_t taps,
-                                             index_t width, T* output, index_t pitch) {
-    constexpr bool adds = Output == detail::row_output::add;
+  // Convolves a vector of columns from `c` on. `Taps` is 0 unless it is the number of taps.
+  template <int Taps, int Rows, detail::row_output Output>
+  static SLICESORT_INLINE void convolve_columns(T const* const* rows, A const* weights,
+                                                index_t taps, index_t width, index_t c, T* output,
+                                                index_t pitch) {
     V sum[std::size_t{Rows}];
-    index_t c = 0;
-    for (; c + lanes::count <= width; c += lanes::count) {
-      unrolled<Rows>([&](auto r) {
-        sum[r] = V{};
-        prefetch(rows[taps - 1 + Rows + r] + c);
+    unrolled<Rows>([&](auto r) {
+      sum[r] = V{};
+      prefetch(rows[taps - 1 + Rows + r] + c);
+    });
+    // Input row j meets tap j - r of output row r, and is loaded once for all of them.
+    if constexpr (Taps != 0) {
+      unrolled<Rows + Taps - 1>([&](auto j) {
+        V const x = lanes::load(rows[j] + c);
+        unrolled<Rows>([&](auto r) {
+          constexpr int tap = decltype(j)::value - decltype(r)::value;
+          if constexpr (tap >= 0 && tap < Taps)
+            sum[r] = fused_lanes(load_lanes<V>(weights + tap * width + c), x, sum[r]);
+        });
       });
-      // Input row j meets tap j - r of output row r, and is loaded once for all of them.
+    } else {
       auto const add_row = [&](index_t j, auto checked) {
         V const x = lanes::load(rows[j] + c);
         unrolled<Rows>([&](auto r) {
@@ -70,12 +82,25 @@ struct convolution_loops {
       for (; j < Rows - 1; ++j) add_row(j, std::true_type{});
       for (; j < taps; ++j) add_row(j, std::false_type{});
       for (; j < taps + Rows - 1; ++j) add_row(j, std::true_type{});
-      unrolled<Rows>([&](auto r) {
-        T* const target = output + r * pitch + c;
-        lanes::template store<Output == detail::row_output::stream>(
-            target, adds ? lanes::plus(lanes::load(target), sum[r]) : sum[r]);
-      });
     }
+    unrolled<Rows>([&](auto r) {
+      T* const target = output + r * pitch + c;
+      lanes::template store<Output == detail::row_output::stream>(
+          target,
+          Output == detail::row_output::add ? lanes::plus(lanes::load(target), sum[r]) : sum[r]);
+    });
+  }
+
+  template <int Rows, detail::row_output Output>
+  static SLICESORT_INLINE void convolve_rows(T const* const* rows, A const* weights, index_t taps,
+                                             index_t width, T* output, index_t pitch) {
+    constexpr bool adds = Output == detail::row_output::add;
+    index_t c = 0;
+    if (taps == unrolled_taps)
+      for (; c + lanes::count <= width; c += lanes::count)
+        convolve_columns<unrolled_taps, Rows, Output>(rows, weights, taps, width, c, output, pitch);
+    for (; c + lanes::count <= width; c += lanes::count)
+      convolve_columns<0, Rows, Output>(rows, weights, taps, width, c, output, pitch);
     index_t const rest = width - c;
     if (rest == 0) return;
     for (int r = 0; r < Rows; ++r) {

@@ -185,6 +185,31 @@ TEST_CASE_TEMPLATE("the same bits on every backend, in every layout and split", 
     }
 }
 
+TEST_CASE_TEMPLATE("widely spread logits of small matrices", T, float, double) {
+  for (extents3 e : {extents3{33, 4, 4}, extents3{5, 3, 6}, extents3{2, 16, 16}})
+    for (double spread : {40.0, 400.0, 4000.0})
+      check_against_oracle(matrix_problem<T>(e, {0.8, {20, side::columns}}, spread, 41));
+}
+
+TEST_CASE_TEMPLATE("the same bits beside matrices that need separate exponents", T, float, double) {
+  for (extents3 e : {extents3{40, 4, 4}, extents3{3, 5, 7}})
+    for (double spread : {3.0, 7.0}) {
+      matrix_problem<T> const p(e, {0.9, {6, side::rows}}, spread, 51);
+      tensor<T> mixed = p.x;
+      for (index_t j = 0; j < e.channels; ++j) mixed(1, 0, j) = static_cast<T>(300 * j);
+      for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
+        tensor<T> y(e), dx(e);
+        p.run(exec, mixed.view(), y.view(), p.dy.view(), dx.view(), {});
+        for_each_position(e, [&](index_t b, index_t i, index_t j) {
+          if (b == 1) return;
+          CHECK(bits_of(y(b, i, j)) == bits_of(p.y(b, i, j)));
+          CHECK(bits_of(dx(b, i, j)) == bits_of(p.dx(b, i, j)));
+        });
+      });
+    }
+}
+
 TEST_CASE_TEMPLATE("gradients accumulate, and leave padding alone", T, float, double, bfloat16) {
   for (extents3 e : {extents3{35, 4, 4}, extents3{5, 20, 30}})
     for (bool has_lengths : {false, true}) {

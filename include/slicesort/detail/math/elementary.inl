@@ -18,6 +18,8 @@ struct elementary {
   using A = typename Ops::A;
   using format = detail::binary_format<A>;
   using integer = typename format::integer;
+  // The last bits of exponent_shift + n are the exponent field of 2^(n - 1).
+  static constexpr A exponent_shift = format::integer_shift + static_cast<A>(format::bias - 1);
 
   static SLICESORT_MATH_INLINE Value product(Ops const& ops, Value const& a, Value const& b) {
     return ops.fused(a, b, ops.splat(A(0)));
@@ -35,17 +37,41 @@ struct elementary {
   // First, the whole number n includes the exponent bias minus one, so its bits yield 2^(n - 1), or
   // 0 at the lower clamp of x. Second, the series computes twice the exponential.
   static SLICESORT_MATH_INLINE Value exponential(Ops const& ops, Value const& argument) {
-    constexpr A shift = format::integer_shift + static_cast<A>(format::bias - 1);
     constexpr A min_x = static_cast<A>(-(format::bias - 1) * 0.6931471805599453);
-    Value const x = ops.max(argument, ops.splat(min_x));
-    Value const biased =
-        ops.fused(x, ops.splat(static_cast<A>(1.4426950408889634)), ops.splat(shift));
-    Value const power = sum(ops, biased, ops.splat(-shift));
-    Value r = ops.fused(power, ops.splat(-format::log2_high), x);
-    r = ops.fused(power, ops.splat(-format::log2_low), r);
-    Value const near_two = exp_terms_after<format::exp_terms - 2>(
-        ops, r, ops.splat(2 * detail::reciprocal_factorial<A>(format::exp_terms - 1)));
+    Value biased;
+    Value const near_two = reduced_exponential(ops, ops.max(argument, ops.splat(min_x)), biased);
     return product(ops, near_two, ops.value_of(ops.bits_of(biased) << format::fraction_bits));
+  }
+  // Returns exp(x) * 2^(1 - exponent), in sqrt(2) .. 2 sqrt(2), for x <= 0. `exponent` is a whole
+  // number, at least `lowest`, to which x is clamped. NaN propagates.
+  static SLICESORT_MATH_INLINE Value twice_exponential(Ops const& ops, Value const& argument,
+                                                       A lowest, Value& exponent) {
+    Value biased;
+    Value const near_two = reduced_exponential(
+        ops, ops.max(argument, ops.splat(lowest * static_cast<A>(0.6931471805599453))), biased);
+    exponent = sum(ops, biased, ops.splat(-exponent_shift));
+    return near_two;
+  }
+  // Returns x * 2^(exponent - 1) for whole numbers `exponent` <= bias, and 0 if the power is
+  // subnormal.
+  static SLICESORT_MATH_INLINE Value times_half_power(Ops const& ops, Value const& x,
+                                                      Value const& exponent) {
+    Value const biased =
+        ops.max(ops.splat(format::integer_shift), sum(ops, exponent, ops.splat(exponent_shift)));
+    return product(ops, x, ops.value_of(ops.bits_of(biased) << format::fraction_bits));
+  }
+  // Returns the mantissa x * 2^-exponent, in sqrt(1/2) .. sqrt(2), for normal x > 0. NaN
+  // propagates.
+  static SLICESORT_MATH_INLINE Value split_exponent(Ops const& ops, Value const& x,
+                                                    Value& exponent) {
+    // Difference of the bits of 1 and sqrt(1/2).
+    constexpr auto half_octave = static_cast<integer>(
+        (2 - 1.4142135623730951) * static_cast<double>(integer{1} << format::fraction_bits));
+    Bits const biased = (ops.bits_of(x) + ops.splat_bits(half_octave)) >> format::fraction_bits;
+    exponent = sum(ops, ops.value_of(ops.bits_of(ops.splat(format::integer_shift)) + biased),
+                   ops.splat(-format::integer_shift - static_cast<A>(format::bias)));
+    return product(
+        ops, x, ops.value_of((ops.splat_bits(2 * format::bias) - biased) << format::fraction_bits));
   }
 
   // Returns log(x) for finite x >= 1, with an error of up to 2 ulp of max(log(x), 1). NaN
@@ -76,6 +102,17 @@ struct elementary {
   }
 
  private:
+  // Returns twice exp(x - n log 2) for x <= 0 and the whole number n next to x / log 2, as
+  // biased = exponent_shift + n.
+  static SLICESORT_MATH_INLINE Value reduced_exponential(Ops const& ops, Value const& x,
+                                                         Value& biased) {
+    biased = ops.fused(x, ops.splat(static_cast<A>(1.4426950408889634)), ops.splat(exponent_shift));
+    Value const power = sum(ops, biased, ops.splat(-exponent_shift));
+    Value r = ops.fused(power, ops.splat(-format::log2_high), x);
+    r = ops.fused(power, ops.splat(-format::log2_low), r);
+    return exp_terms_after<format::exp_terms - 2>(
+        ops, r, ops.splat(2 * detail::reciprocal_factorial<A>(format::exp_terms - 1)));
+  }
   template <int K>
   static SLICESORT_MATH_INLINE Value exp_terms_after(Ops const& ops, Value const& r,
                                                      Value const& partial) {

@@ -34,6 +34,17 @@ struct sinkhorn_sums {
   // product.
   static constexpr index_t terms_per_partial = 64;
 
+  // Calls f(lane) for every lane. Lanes that are vectors are unrolled, so arrays of them stay in
+  // registers.
+  template <class F>
+  static SLICESORT_SUMS_INLINE void for_each_lane(F const& f) {
+    if constexpr (sizeof(Value) == sizeof(A)) {
+      for (int l = 0; l < Lanes; ++l) f(l);
+    } else {
+      unrolled_lanes<0>(f);
+    }
+  }
+
   // Computes -log sum_k exp(logit[k]), the potential that makes a row (or column) of T sum to 1. If
   // the axis has factors, computes their mean weighted by that row, too. Terms of minus infinity
   // count as 0, even if all are.
@@ -43,8 +54,8 @@ struct sinkhorn_sums {
     values maximum;
     fill(Math::number(worker, -detail::max_finite<A>()), maximum);
     for (index_t k = 0; k < axis.size; ++k)
-      for (int l = 0; l < Lanes; ++l)
-        maximum[l] = Math::max(worker, maximum[l], axis.logit(worker, k, l));
+      for_each_lane(
+          [&](int l) { maximum[l] = Math::max(worker, maximum[l], axis.logit(worker, k, l)); });
     values sum, weighted;
     fill(Math::number(worker, A{0}), sum);
     fill(Math::number(worker, A{0}), weighted);
@@ -54,24 +65,24 @@ struct sinkhorn_sums {
       fill(Math::number(worker, A{0}), partial);
       fill(Math::number(worker, A{0}), weighted_partial);
       for (index_t k = first; k < end; ++k)
-        for (int l = 0; l < Lanes; ++l) {
+        for_each_lane([&](int l) {
           Value const term = Math::exponential(
               worker, Math::difference(worker, axis.logit(worker, k, l), maximum[l]));
           partial[l] = Math::sum(worker, partial[l], term);
           if constexpr (Axis::has_factors)
             weighted_partial[l] =
                 Math::multiply_add(worker, term, axis.factor(k, l), weighted_partial[l]);
-        }
+        });
       add(worker, partial, sum);
       if constexpr (Axis::has_factors) add(worker, weighted_partial, weighted);
     }
-    for (int l = 0; l < Lanes; ++l) {
+    for_each_lane([&](int l) {
       // The largest term is exp(0) = 1, unless all are 0 or compiler flags change roundings.
       Value const total = Math::max(worker, sum[l], Math::number(worker, A{1}));
       potential[l] =
           Math::negated(worker, Math::sum(worker, maximum[l], Math::logarithm(worker, total)));
       if constexpr (Axis::has_factors) mean[l] = Math::divide(worker, weighted[l], total);
-    }
+    });
   }
 
   // Computes sum_k T[k] value[k] and, if the axis has factors, sum_k T[k] value[k] factor[k].
@@ -86,29 +97,34 @@ struct sinkhorn_sums {
       fill(Math::number(worker, A{0}), partial);
       fill(Math::number(worker, A{0}), weighted_partial);
       for (index_t k = first; k < end; ++k)
-        for (int l = 0; l < Lanes; ++l) {
+        for_each_lane([&](int l) {
           Value const element = axis.element(worker, k, l);
           Value const value = axis.value(worker, k, l);
           partial[l] = Math::multiply_add(worker, element, value, partial[l]);
           if constexpr (Axis::has_factors)
             weighted_partial[l] =
                 Math::multiply_add(worker, element * value, axis.factor(k, l), weighted_partial[l]);
-        }
+        });
       add(worker, partial, sum);
       if constexpr (Axis::has_factors) add(worker, weighted_partial, weighted);
     }
   }
 
  private:
+  template <int Lane, class F>
+  static SLICESORT_SUMS_INLINE void unrolled_lanes(F const& f) {
+    f(Lane);
+    if constexpr (Lane + 1 < Lanes) unrolled_lanes<Lane + 1>(f);
+  }
   static SLICESORT_SUMS_INLINE index_t end_of_partial(index_t first, index_t size) {
     return size - first < terms_per_partial ? size : first + terms_per_partial;
   }
   static SLICESORT_SUMS_INLINE void fill(Value value, values& lanes) {
-    for (int l = 0; l < Lanes; ++l) lanes[l] = value;
+    for_each_lane([&](int l) { lanes[l] = value; });
   }
   template <class Worker>
   static SLICESORT_SUMS_INLINE void add(Worker& worker, values const& partial, values& sum) {
-    for (int l = 0; l < Lanes; ++l) sum[l] = Math::sum(worker, sum[l], partial[l]);
+    for_each_lane([&](int l) { sum[l] = Math::sum(worker, sum[l], partial[l]); });
   }
 };
 

@@ -53,7 +53,9 @@ struct device_implementation<sinkhorn_op> {
       forward_threads = shape.is_small() ? small_threads<T, false>(grid, e) : 1;
       backward_threads = shape.is_small() ? small_threads<T, true>(grid, e) : 1;
       // A block of small matrices has a vector more, against bank conflicts.
-      amount const sample_numbers = amount(2 * shape.steps + 1) * shape.longer_side(),
+      index_t const steps = shape.steps;
+      amount const sample_numbers = amount(shape.is_small() ? 3 * steps + 2 : 2 * steps + 1) *
+                                    shape.longer_side(),
                    unit_numbers = sample_numbers * (shape.is_small() ? backward_threads + 1 : 1);
       std::size_t const unit_bytes = (unit_numbers * sizeof(A)).value(),
                         limit = grid_tuning_of<T>(grid).scratch_bytes;

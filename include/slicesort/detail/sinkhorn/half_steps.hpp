@@ -20,24 +20,26 @@ SLICESORT_DETAIL_BEGIN
 template <class A>
 struct step_vectors {
   A *potentials, *grads;
+  A* exponents;  // of potentials that are mantissas (small_matrices.inl)
   index_t pitch;
   bool keeps_all;
 
-  SLICESORT_HD A* potentials_of(index_t step) const {
-    return potentials + (keeps_all ? step + 1 : (step + 1) % 2) * pitch;
-  }
+  SLICESORT_HD A* potentials_of(index_t step) const { return potentials + offset_of(step); }
+  SLICESORT_HD A* exponents_of(index_t step) const { return exponents + offset_of(step); }
   SLICESORT_HD A* grads_of(index_t step) const { return grads + step * pitch; }
+  SLICESORT_HD index_t offset_of(index_t step) const {
+    return (keeps_all ? step + 1 : (step + 1) % 2) * pitch;
+  }
 };
 
 // Tile of small matrices, one per lane. Element (i, j) of lane l is at
 // (i * columns + j) * lanes + l. The vectors of half-steps are [row or column][lane].
 template <class A>
 struct matrix_tile {
-  A* x;                          // logits, replaced by the result
-  A* scaled;                     // exponentials of logits, or the result in the linear domain
-  A const* dy;                   // backward
-  A const *ratios, *log_ratios;  // per lane (matrix_size)
-  A* is_linear;  // per lane: all ones if it is computed in the linear domain, else 0
+  A* x;                              // logits, replaced by mantissas and by the result
+  A* exponents;                      // of these mantissas
+  A const* dy;                       // backward
+  A const *ratios, *inverse_ratios;  // per lane: rows / columns (matrix_size)
   index_t rows, columns, lanes;
   step_vectors<A> vectors;
   sinkhorn_steps steps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of sinkhorn for scalars (loops.inl, small_matrices.inl).
+// Loops of sinkhorn for scalars (loops.inl, logit_split.inl, small_matrices.inl).
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,12 +11,15 @@
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
+#include <cstddef>
+
 SLICESORT_DETAIL_BEGIN
 
 #define SLICESORT_SUMS_INLINE SLICESORT_HD_INLINE
 #define SLICESORT_TILE_FUNCTION SLICESORT_HD_INLINE
 // clang-format off
 #include <slicesort/detail/sinkhorn/loops.inl>
+#include <slicesort/detail/sinkhorn/logit_split.inl>
 #include <slicesort/detail/sinkhorn/small_matrices.inl>
 // clang-format on
 #undef SLICESORT_SUMS_INLINE

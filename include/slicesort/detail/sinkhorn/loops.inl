@@ -11,11 +11,33 @@ struct sinkhorn_loops {
   using sums = sinkhorn_sums<math, Value, Lanes>;
   using values = typename sums::values;
 
+  // Arithmetic of logits and potentials, the logarithms of factors.
+  struct log_domain {
+    Value scale;  // 1 / tau
+
+    static SLICESORT_SUMS_INLINE Value shifted(Ops const& ops, Value const& potential,
+                                               Value const& offset) {
+      return functions::sum(ops, potential, offset);
+    }
+    template <class Axis>
+    static SLICESORT_SUMS_INLINE void normalize(Ops const& ops, Axis const& axis,
+                                                values& potential) {
+      values unused;
+      sums::normalize(ops, axis, potential, unused);
+    }
+    // Clamps elements that exceed 1 by rounding.
+    SLICESORT_SUMS_INLINE Value element(Ops const& ops, Value const& x, Value const& first,
+                                        Value const& second) const {
+      Value const exponent = functions::sum(ops, ops.fused(x, scale, first), second);
+      return functions::exponential(
+          ops, math::difference(ops, exponent, ops.max(exponent, ops.splat(A(0)))));
+    }
+  };
   // Axes of sinkhorn_sums.inl. `x`, `potentials` and `weights` are functions of a term and a lane.
-  template <class Domain, class X, class Potentials>
+  template <class X, class Potentials>
   struct term_axis {
     static constexpr bool has_factors = false;
-    Domain domain;
+    log_domain domain;
     index_t size;
     X x;
     Potentials potentials;
@@ -37,65 +59,6 @@ struct sinkhorn_loops {
     }
     SLICESORT_SUMS_INLINE Value value(Ops const&, index_t k, int l) const { return weights(k, l); }
   };
-  template <class Axis>
-  struct scaled_axis {
-    static constexpr bool has_factors = false;
-    Axis const& terms;
-    index_t size;
-
-    SLICESORT_SUMS_INLINE Value element(Ops const&, index_t k, int l) const {
-      return terms.x(k, l);
-    }
-    SLICESORT_SUMS_INLINE Value value(Ops const&, index_t k, int l) const {
-      return terms.potentials(k, l);
-    }
-  };
-
-  // Potentials are logarithms, and x is a logit.
-  struct log_domain {
-    Value scale;  // 1 / tau
-
-    static SLICESORT_SUMS_INLINE A initial_potential() { return A(0); }
-    static SLICESORT_SUMS_INLINE Value shifted(Ops const& ops, Value const& potential,
-                                               Value const& offset) {
-      return functions::sum(ops, potential, offset);
-    }
-    template <class Axis>
-    static SLICESORT_SUMS_INLINE void normalize(Ops const& ops, Axis const& axis,
-                                                values& potential) {
-      values unused;
-      sums::normalize(ops, axis, potential, unused);
-    }
-    // Clamps elements that exceed 1 by rounding.
-    SLICESORT_SUMS_INLINE Value element(Ops const& ops, Value const& x, Value const& first,
-                                        Value const& second) const {
-      Value const exponent = functions::sum(ops, ops.fused(x, scale, first), second);
-      return functions::exponential(
-          ops, math::difference(ops, exponent, ops.max(exponent, ops.splat(A(0)))));
-    }
-  };
-  // Potentials are factors, and x is an exponential.
-  struct linear_domain {
-    Value scale;  // 1 / tau
-
-    static SLICESORT_SUMS_INLINE A initial_potential() { return A(1); }
-    // The offsets of square matrices are 0.
-    static SLICESORT_SUMS_INLINE Value shifted(Ops const&, Value const& potential, Value const&) {
-      return potential;
-    }
-    template <class Axis>
-    static SLICESORT_SUMS_INLINE void normalize(Ops const& ops, Axis const& axis,
-                                                values& potential) {
-      values sum, unused;
-      sums::sum_elements(ops, scaled_axis<Axis>{axis, axis.size}, sum, unused);
-      for (int l = 0; l < Lanes; ++l) potential[l] = ops.divide(ops.splat(A(1)), sum[l]);
-    }
-    SLICESORT_SUMS_INLINE Value element(Ops const& ops, Value const& x, Value const& first,
-                                        Value const& second) const {
-      return functions::product(ops, functions::product(ops, x, first), second);
-    }
-  };
-
   // Computes potentials. offset(l) is log(rows / columns) for columns, and 0 for rows.
   template <class Axis, class Offset>
   static SLICESORT_SUMS_INLINE void normalize(Ops const& ops, Axis const& axis,
@@ -136,8 +99,8 @@ struct sinkhorn_loops {
   // Returns dlogits of an element: dy propagated through T, minus the gradients of the potentials
   // of every half-step propagated through its matrix. row_number(numbers) and
   // column_number(numbers) load the number of the element's row or column from a vector.
-  template <class Domain, class RowNumber, class ColumnNumber>
-  static SLICESORT_SUMS_INLINE Value element_grad(Ops const& ops, Domain const& domain,
+  template <class RowNumber, class ColumnNumber>
+  static SLICESORT_SUMS_INLINE Value element_grad(Ops const& ops, log_domain const& domain,
                                                   Value const& x, Value const& weighted_dy,
                                                   Value const& log_ratio, sinkhorn_steps steps,
                                                   step_vectors<A> const& vectors,

@@ -30,8 +30,8 @@ struct sinkhorn_shape {
   extents3 extents;
   index_t steps;
 
-  // True if a tile of such matrices, one per lane, fits in the L1 cache. Only these are computed in
-  // the linear domain, so results depend on it.
+  // True if a tile of such matrices, one per lane, fits in the L1 cache. Only these multiply
+  // factors instead of adding their logarithms, so results depend on it.
   constexpr bool is_small() const {
     constexpr index_t limit = 256;
     return extents.length <= limit && extents.channels <= limit &&
@@ -52,10 +52,14 @@ constexpr A inverse_tau(double tau) {
 struct matrix_size {
   index_t rows, columns;
 
-  // T divided by E (half_steps.hpp), which is the sum of a column if columns are normalized last.
+  // Sum of a column if rows sum to 1; 1 if there are no elements.
   template <class A>
-  SLICESORT_HD A ratio(bool rows_last) const {
-    return rows_last ? A(1) : static_cast<A>(quotient());
+  SLICESORT_HD A ratio() const {
+    return static_cast<A>(quotient());
+  }
+  template <class A>
+  SLICESORT_HD A inverse_ratio() const {
+    return static_cast<A>(matrix_size{columns, rows}.quotient());
   }
   // Arithmetic: that of math/exponential.hpp.
   template <class A, class Arithmetic>

@@ -86,8 +86,8 @@ struct half_step_kernel {
     line const logits = line_of(args.logits, batch, number, rows);
     A const* const numbers_of_terms = vectors.potentials_of(term_step);
     auto const potentials = [=](index_t k, int) { return numbers_of_terms[k]; };
-    typename loops::template term_axis<typename loops::log_domain, line, decltype(potentials)> const
-        axis{{args.inverse_tau}, rows ? size.columns : size.rows, logits, potentials};
+    typename loops::template term_axis<line, decltype(potentials)> const axis{
+        {args.inverse_tau}, rows ? size.columns : size.rows, logits, potentials};
     A* const potential = vectors.potentials_of(step) + number;
     A const log_ratio = compute_log_ratio<A>(block, size);
     // E of sum_output_grads is that of the last half-step, E of subtract_sums that of the next.
@@ -99,7 +99,7 @@ struct half_step_kernel {
           ops, axis, [=](int) { return rows ? A(0) : log_ratio; }, potential);
     } else if constexpr (Task == half_step_task::sum_output_grads) {
       line const dy = line_of(args.dy, batch, number, rows);
-      A const ratio = size.template ratio<A>(args.steps.rows_last);
+      A const ratio = args.steps.rows_last ? A(1) : size.template ratio<A>();
       loops::sum_weighted(
           ops, axis, potential, exponent_offset,
           [&](index_t k, int l) { return elementary<ops_type>::product(ops, dy(k, l), ratio); },
@@ -160,7 +160,7 @@ struct elements_kernel {
     typename loops::log_domain const domain{args.inverse_tau};
     step_vectors<A> const vectors = args.vectors_of(sample);
     auto const x = static_cast<A>(args.logits(batch, i, j));
-    A const ratio = size.template ratio<A>(args.steps.rows_last),
+    A const ratio = args.steps.rows_last ? A(1) : size.template ratio<A>(),
             log_ratio = compute_log_ratio<A>(block, size);
     if constexpr (Backward) {
       A const dy = functions::product(ops, static_cast<A>(args.dy(batch, i, j)), ratio);

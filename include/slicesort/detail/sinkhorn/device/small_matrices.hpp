@@ -7,7 +7,6 @@
 #include <slicesort/detail/device/store.hpp>
 #include <slicesort/detail/math/elementary.hpp>
 #include <slicesort/detail/math/total_order.hpp>
-#include <slicesort/detail/sinkhorn/device/log_ratio.hpp>
 #include <slicesort/detail/sinkhorn/half_steps.hpp>
 #include <slicesort/detail/sinkhorn/loops.hpp>
 #include <slicesort/detail/sinkhorn/params.hpp>
@@ -42,10 +41,10 @@ struct small_matrices_kernel {
     return (e.length < e.channels ? e.channels : e.length) * lanes();
   }
   // Numbers of a block in `vectors`.
-  SLICESORT_HD index_t vectors_per_block() const { return (2 * steps.count + 1) * vector_pitch(); }
+  SLICESORT_HD index_t vectors_per_block() const { return (3 * steps.count + 2) * vector_pitch(); }
 
   struct arrays {
-    A *x, *scaled, *dy, *potentials;
+    A *x, *exponents, *dy, *factors;
   };
   template <class SharedAllocator>
   SLICESORT_HD arrays shared(SharedAllocator& memory) const {
@@ -53,10 +52,10 @@ struct small_matrices_kernel {
     auto const tile = static_cast<std::size_t>(e.length * e.channels * lanes());
     arrays a{};
     a.x = memory.template allocate<A>(tile);
-    a.scaled = memory.template allocate<A>(e.length == e.channels ? tile : 0);
+    a.exponents = memory.template allocate<A>(tile);
     a.dy = memory.template allocate<A>(Backward ? tile : 0);
-    a.potentials =
-        memory.template allocate<A>(Backward ? 0 : 2 * static_cast<std::size_t>(vector_pitch()));
+    a.factors =
+        memory.template allocate<A>(Backward ? 0 : 4 * static_cast<std::size_t>(vector_pitch()));
     return a;
   }
 
@@ -87,16 +86,13 @@ struct small_matrices_kernel {
     extents3 const e = logits.extents();
     int const lane = block.rank();
     matrix_size const size = size_of_sample(*this, sample);
-    A const ratio = size.template ratio<A>(steps.rows_last),
-            log_ratio = compute_log_ratio<A>(block, size);
-    A is_linear(0);
+    A const ratio = size.template ratio<A>(), inverse_ratio = size.template inverse_ratio<A>();
     matrix_tile<A> tile{};
     tile.x = tiles.x + lane;
-    tile.scaled = tiles.scaled + lane;
+    tile.exponents = tiles.exponents + lane;
     tile.dy = tiles.dy + lane;
     tile.ratios = &ratio;
-    tile.log_ratios = &log_ratio;
-    tile.is_linear = &is_linear;
+    tile.inverse_ratios = &inverse_ratio;
     tile.rows = e.length;
     tile.columns = e.channels;
     tile.lanes = lanes();
@@ -105,9 +101,11 @@ struct small_matrices_kernel {
     if constexpr (Backward) {
       A* const memory = vectors + block.index() * vectors_per_block() + lane;
       tile.vectors.potentials = memory;
-      tile.vectors.grads = memory + (steps.count + 1) * vector_pitch();
+      tile.vectors.exponents = memory + (steps.count + 1) * vector_pitch();
+      tile.vectors.grads = memory + (2 * steps.count + 2) * vector_pitch();
     } else {
-      tile.vectors.potentials = tiles.potentials + lane;
+      tile.vectors.potentials = tiles.factors + lane;
+      tile.vectors.exponents = tiles.factors + 2 * vector_pitch() + lane;
     }
     tile.steps = steps;
     tile.inverse_tau = inverse_tau;

@@ -38,6 +38,7 @@ struct large_matrix_vectors {
     vectors.pitch = (shape.longer_side() + lanes - 1) / lanes * lanes;
     vectors.potentials = memory.take<A>(amount(shape.steps + 1) * vectors.pitch);
     vectors.grads = memory.take<A>(amount(shape.steps) * vectors.pitch);
+    vectors.exponents = nullptr;
   }
 };
 
@@ -159,7 +160,7 @@ class large_matrix {
     terms.size = extent(!rows);
     terms.potentials = vectors_.potentials_of(term_step);
     terms.lane_potentials = vectors_.potentials_of(lane_step) + first;
-    terms.ratio = size_.template ratio<A>(params_.steps.rows_last);
+    terms.ratio = params_.steps.rows_last ? A(1) : size_.template ratio<A>();
     terms.offset = offset;
     terms.inverse_tau = inverse_tau<A>(params_.tau);
     return terms;

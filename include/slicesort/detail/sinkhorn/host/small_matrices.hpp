@@ -20,21 +20,21 @@ SLICESORT_DETAIL_BEGIN
 
 template <class A>
 struct small_matrix_buffers {
-  A *x, *scaled, *dy;                  // tiles
-  A *ratios, *log_ratios, *is_linear;  // per lane
+  A *x, *exponents, *dy;       // tiles
+  A *ratios, *inverse_ratios;  // per lane
   step_vectors<A> vectors;
 
   small_matrix_buffers(arena& memory, sinkhorn_shape const& shape) {
     constexpr index_t lanes = sinkhorn_lanes<A>;
     amount const tile = amount(shape.extents.length * shape.extents.channels) * lanes;
     x = memory.take<A>(tile);
-    scaled = memory.take<A>(tile);
+    exponents = memory.take<A>(tile);
     dy = memory.take<A>(tile);
     ratios = memory.take<A>(lanes);
-    log_ratios = memory.take<A>(lanes);
-    is_linear = memory.take<A>(lanes);
+    inverse_ratios = memory.take<A>(lanes);
     vectors.pitch = shape.longer_side() * lanes;
     vectors.potentials = memory.take<A>(amount(shape.steps + 1) * vectors.pitch);
+    vectors.exponents = memory.take<A>(amount(shape.steps + 1) * vectors.pitch);
     vectors.grads = memory.take<A>(amount(shape.steps) * vectors.pitch);
   }
 };
@@ -55,13 +55,12 @@ class small_matrices {
     extents3 const e = params.logits.extents();
     bool const has_lengths =
         params.row_lengths.data() != nullptr || params.column_lengths.data() != nullptr;
-    A const log_ratio = log_ratio_of<A>({e.length, e.channels});
     for (index_t l = 0; l < lanes; ++l) {
       matrix_size const size =
           l < count_ ? size_of_sample(params, first_ + l) : matrix_size{e.length, e.channels};
-      buffers.ratios[l] = size.template ratio<A>(params.steps.rows_last);
+      buffers.ratios[l] = size.template ratio<A>();
+      buffers.inverse_ratios[l] = size.template inverse_ratio<A>();
       bool const is_whole = !has_lengths || (size.rows == e.length && size.columns == e.channels);
-      buffers.log_ratios[l] = is_whole ? log_ratio : log_ratio_of<A>(size);
       is_whole_ = is_whole_ && is_whole;
     }
   }
@@ -91,11 +90,10 @@ class small_matrices {
     extents3 const e = params_.logits.extents();
     matrix_tile<A> tile{};
     tile.x = buffers_.x;
-    tile.scaled = buffers_.scaled;
+    tile.exponents = buffers_.exponents;
     tile.dy = buffers_.dy;
     tile.ratios = buffers_.ratios;
-    tile.log_ratios = buffers_.log_ratios;
-    tile.is_linear = buffers_.is_linear;
+    tile.inverse_ratios = buffers_.inverse_ratios;
     tile.rows = e.length;
     tile.columns = e.channels;
     tile.lanes = lanes;

@@ -6,6 +6,7 @@
 // clang-format off
 #include <slicesort/detail/math/sinkhorn_sums.inl>
 #include <slicesort/detail/sinkhorn/loops.inl>
+#include <slicesort/detail/sinkhorn/logit_split.inl>
 #include <slicesort/detail/sinkhorn/small_matrices.inl>
 #include <slicesort/detail/sinkhorn/host/tile_copies.inl>
 // clang-format on
@@ -76,7 +77,7 @@ struct sinkhorn_tiles {
     A const *const x = t.x, *const potentials = t.potentials;
     auto const elements = [=](index_t k, int l) { return load(x + k * width, l); };
     auto const numbers = [=](index_t k, int) { return ops.splat(potentials[k]); };
-    return typename loops::template term_axis<domain, decltype(elements), decltype(numbers)>{
+    return typename loops::template term_axis<decltype(elements), decltype(numbers)>{
         {ops.splat(t.inverse_tau)}, t.size, elements, numbers};
   }
   static SLICESORT_INLINE auto offset_of(terms const& t) {

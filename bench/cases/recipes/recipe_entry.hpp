@@ -97,13 +97,13 @@ struct operations {
   double forward, backward;
 };
 
-// Tolerance of results that depend on `roundings` roundings to T, and in float on a sum over the
-// length and three sums over channels (of scores, of their gradients, and of dy * y). Rounding
-// errors have random signs.
+// Tolerance of results that depend on `roundings` roundings to T and, in float, on three sums over
+// the length (of weights, of weighted rows, of gradients) and three over channels (of scores, of
+// their gradients, of dy * y). Rounding errors have random signs.
 template <class T>
 double recipe_tolerance(double roundings, extents4 x) {
   double const sums =
-      std::sqrt(static_cast<double>(x.length)) + 3 * std::sqrt(static_cast<double>(x.channels));
+      3 * (std::sqrt(static_cast<double>(x.length)) + std::sqrt(static_cast<double>(x.channels)));
   return 4 * (roundings * unit_roundoff<T>() + sums * unit_roundoff<float>());
 }
 

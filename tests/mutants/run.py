@@ -47,11 +47,11 @@ LEGS = {
     "run": Leg(),
     "full": Leg(variables=(("SLICESORT_FULL", "1"),), programs=r".*_(sizes|oracles|index|lengths|groups)|shuffle|max_exchange|permute"),
     "plain": Leg("plain", ("-DSLICESORT_TEST_HOST_ONLY=ON", "-DCMAKE_CXX_STANDARD=20", TWO_TYPES), "-O2 -ffast-math -DSLICESORT_NO_VECTOR_EXTENSIONS",
-                 programs=r".*_oracles|slicing_sort(_sizes|_streaming)?|multi_permutation|max_exchange|permute|csp_(properties|lengths|groups)|sinkhorn_csp|"
+                 programs=r".*_oracles|slicing_sort(_sizes|_streaming)?|multi_permutation|max_exchange|permute|csp_(properties|lengths|groups)|sinkhorn(_csp)?|"
                           r"sparse_mix|merge_attention(_whole)?|softmax_attention(_special_values)?|core_(total_order|random_rows)|linear_attention"),
     "address": Leg("address", ("-DSLICESORT_SANITIZE=address", TWO_TYPES), "-O0 -g1", memory="unlimited",
-                   programs=r".*_(layouts|lengths|streaming)|csp_(groups|windows)|multi_permutation_gradients|max_exchange|permute|shuffle|sinkhorn_csp|"
-                            r"sparse_mix_gradients|softmax_attention_(special_values|native_products)|merge_attention|"
+                   programs=r".*_(layouts|lengths|streaming)|csp_(groups|windows)|multi_permutation_gradients|max_exchange|permute|shuffle|short_convolution|"
+                            r"sinkhorn(_csp)?|decaying_sum(_pieces)?|sparse_mix_gradients|softmax_attention_(special_values|native_products)|merge_attention|"
                             r"linear_attention_custom_features|diagnostics_attention_map|core_host_gemm"),
 }
 

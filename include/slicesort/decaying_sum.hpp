@@ -152,7 +152,7 @@ class decaying_sum {
       detail::view_list<4> inputs;
       inputs.add(check_rows(c, "x", params.x, e));
       inputs.add(check_state(c, "initial", params.initial_state, e));
-      inputs.add(check_a(c, "a", params.a, e));
+      inputs.add(check_a(c, "a", params.a, params.a, e));
       inputs.add(check_w(c, "w", params.w, e));
       detail::view_list<2> outputs;
       outputs.add(check_rows(c, "y", params.y, e));
@@ -193,12 +193,12 @@ class decaying_sum {
       inputs.add(check_state(c, "dlast", params.dfinal_state, e));
       inputs.add(check_rows(c, "x", params.x, e));
       inputs.add(check_state(c, "initial", params.initial_state, e));
-      inputs.add(check_a(c, "a", params.a, e));
+      inputs.add(check_a(c, "a", params.a, params.a, e));
       inputs.add(check_w(c, "w", params.w, e));
       detail::view_list<4> outputs;
       outputs.add(check_rows(c, "dx", params.dx, e));
       outputs.add(check_state(c, "dinitial", params.dinitial_state, e));
-      outputs.add(check_da(c, params, e));
+      outputs.add(check_a(c, "da", params.da, params.a, e));
       outputs.add(check_w(c, "dw", params.dw, e));
       check_overlaps(c, inputs, outputs);
     });
@@ -267,19 +267,14 @@ class decaying_sum {
                                 extents3 x) const {
     return check_view(c, name, state, {x.batch, numbers(), 1, x.channels});
   }
-  // Checks a, constant or per row of x.
-  template <class T>
-  detail::view_info check_a(detail::checker& c, char const* name, tensor4<T> a, extents3 x) const {
-    bool const constant = a.extents().batch == 1 && a.extents().length == 1;
-    return check_view(c, name, a,
+  // Checks a, constant or per row of x, or da, which has the shape of a.
+  template <class T, class U>
+  detail::view_info check_a(detail::checker& c, char const* name, tensor4<T> t, tensor4<U> a,
+                            extents3 x) const {
+    bool const constant =
+        detail::is_omitted(a) || (a.extents().batch == 1 && a.extents().length == 1);
+    return check_view(c, name, t,
                       {constant ? 1 : x.batch, numbers(), constant ? 1 : x.length, x.channels});
-  }
-  template <class T>
-  detail::view_info check_da(detail::checker& c, detail::decaying_sum_backward<T> const& params,
-                             extents3 x) const {
-    bool const per_row = detail::is_per_row(params.a, x);
-    return check_view(c, "da", params.da,
-                      {per_row ? x.batch : 1, numbers(), per_row ? x.length : 1, x.channels});
   }
   // The first two outputs may be the first two inputs.
   template <class Inputs, class Outputs>

@@ -3,6 +3,7 @@
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "problem.hpp"
 #include "support/error_message.hpp"
+#include "support/variants.hpp"
 
 #include <doctest/doctest.h>
 

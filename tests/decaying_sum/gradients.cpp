@@ -3,6 +3,7 @@
 // central differences.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "problem.hpp"
+#include "support/variants.hpp"
 
 #include <doctest/doctest.h>
 

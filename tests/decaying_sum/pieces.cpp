@@ -2,6 +2,7 @@
 // A sequence that is fed to decaying_sum in pieces: any cut gives the bits of one call.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "problem.hpp"
+#include "support/variants.hpp"
 
 #include <doctest/doctest.h>
 

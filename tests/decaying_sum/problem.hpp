@@ -5,7 +5,7 @@
 
 #include "support/numbers.hpp"
 #include "support/stacks.hpp"
-#include "support/variants.hpp"
+#include "support/problems.hpp"
 
 #include <slicesort/decaying_sum.hpp>
 
@@ -101,9 +101,14 @@ struct decay_problem : variant_problem<T> {
     A re = 0, im = 0;
   };
 
-  static void store(T& element, A value, bool adds) {
+  template <class E>
+  static void store(E& element, A value, bool adds) {
     if (adds) value = static_cast<A>(element) + value;
-    element = std::isnan(value) ? from_bits<T>(ss::detail::nan_bits<T>) : static_cast<T>(value);
+    element = std::isnan(value) ? from_bits<E>(ss::detail::nan_bits<E>) : static_cast<E>(value);
+  }
+  void store_state(number_tensor<A>& state, index_t b, index_t j, index_t c, number s) const {
+    store(state(b, j, 0, c), s.re, false);
+    if (variant.is_complex) store(state(b, j + 1, 0, c), s.im, false);
   }
   template <class Tensor>
   number load(Tensor const& t, index_t b, index_t j, index_t n, index_t c) const {
@@ -135,8 +140,7 @@ struct decay_problem : variant_problem<T> {
         sum = std::fma(w_j.re, s.re, sum);
         if (variant.is_complex) sum = std::fma(-w_j.im, s.im, sum);
       }
-      last(b, j, 0, c) = s.re;
-      if (variant.is_complex) last(b, j + 1, 0, c) = s.im;
+      store_state(last, b, j, c, s);
 
       number g = load(dlast, b, j, 0, c), tile_da, tile_dw;
       auto const flush = [&] {
@@ -169,8 +173,7 @@ struct decay_problem : variant_problem<T> {
                                : number{a_row.re * lam.re, 0};
         if (t % 16 == 0) flush();
       }
-      dinitial(b, j, 0, c) = g.re;
-      if (variant.is_complex) dinitial(b, j + 1, 0, c) = g.im;
+      store_state(dinitial, b, j, c, g);
     }
     for (index_t t = 0; t < rows; ++t) {
       store(this->y(b, row(t), c), y_sums[static_cast<std::size_t>(t)], pass > 0);

@@ -113,7 +113,7 @@ struct device_implementation<decaying_sum_op> {
     index_t const elements = params.config.numbers() * e.channels;
     auto const run = [&](tensor4<T> target, index_t first, double scale) {
       kernel.target = target;
-      kernel.sums = sums + first;
+      kernel.sums = kernel.samples == 0 ? nullptr : sums + first;
       kernel.scale = scale;
       if (elements > 0)
         grid.run(kernel, divide_up(elements, index_t{kernel.max_threads}), kernel.max_threads);

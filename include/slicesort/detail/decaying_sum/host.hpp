@@ -107,19 +107,19 @@ struct host_implementation<decaying_sum_op> {
     extents3 const e = params.x.extents();
     index_t const numbers = params.config.numbers(), size = params.shape().sums_per_sample(),
                   samples = e.empty() ? 0 : e.batch;
-    auto const sum = [&](tensor4<T> to, double const* from, double scale) {
+    auto const sum = [&](tensor4<T> to, index_t first_number, double scale) {
       with_store<T>(params.config.mode, [&](auto store) {
         for (index_t j = 0; j < numbers; ++j)
           for (index_t c = 0; c < e.channels; ++c) {
             double total = 0;
-            for (index_t b = 0; b < samples; ++b) total += from[b * size + j * e.channels + c];
+            for (index_t b = 0; b < samples; ++b)
+              total += sums[b * size + (first_number + j) * e.channels + c];
             store.sum(to(0, j, 0, c), static_cast<accumulator_t<T>>(scale * total));
           }
       });
     };
-    if (params.da.data() != nullptr && !is_per_row(params.da, e)) sum(params.da, sums, 1);
-    if (params.dw.data() != nullptr)
-      sum(params.dw, sums + numbers * e.channels, params.config.is_complex ? 2 : 1);
+    if (params.da.data() != nullptr && !is_per_row(params.da, e)) sum(params.da, 0, 1);
+    if (params.dw.data() != nullptr) sum(params.dw, numbers, params.config.is_complex ? 2 : 1);
   }
 };
 

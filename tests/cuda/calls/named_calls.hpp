@@ -137,7 +137,7 @@ class call_list {
                                {overwriting, ops.valid_lengths()});
         });
 
-    ss::decaying_sum const decaying(states);
+    ss::decaying_sum const decaying(decay_states);
     add("decaying_sum.forward", bytes_of(decaying),
         [=](auto exec, call_operands const& ops, ss::workspace scratch) {
           decaying.forward(exec, ops.view(ops.x), {ops.decay_view(ops.decays)}, ops.view(ops.y), {},

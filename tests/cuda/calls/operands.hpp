@@ -17,7 +17,7 @@ using ss::extents3;
 using ss::index_t;
 
 inline constexpr index_t taps = 4;                // of short_convolution
-inline constexpr index_t states = 3;              // of decaying_sum
+inline constexpr index_t decay_states = 3;        // of decaying_sum
 inline constexpr index_t components = 3;          // of multi_permutation
 inline constexpr int csp_calls = 4;               // each has its own saved order
 inline constexpr index_t factors = 3, links = 3;  // of sparse_mix
@@ -84,7 +84,7 @@ struct operands {
       allocate(*tensor, inputs, input_bytes, attention_size);
     allocate(random_rows, inputs, input_bytes, random_size);
     allocate(filters, inputs, input_bytes, taps);
-    auto const numbers_size = static_cast<std::size_t>(states * e.channels);
+    auto const numbers_size = static_cast<std::size_t>(decay_states * e.channels);
     allocate(decays, inputs, input_bytes, numbers_size);
     allocate(softmax_state, inputs, input_bytes, 2 * state_size);
     allocate(attention_lengths, inputs, input_bytes, static_cast<std::size_t>(e.batch));
@@ -114,7 +114,7 @@ struct operands {
     return {data, {e.batch, 1, e.channels}};
   }
   ss::tensor3<T> filter_view(T* data) const { return {data, {1, taps, 1}}; }
-  ss::tensor4<T> decay_view(T* data) const { return {data, {1, states, 1, e.channels}}; }
+  ss::tensor4<T> decay_view(T* data) const { return {data, {1, decay_states, 1, e.channels}}; }
   ss::stack_extents mixing_extents() const { return {factors, e.batch, e.length, links}; }
   ss::tensor_stack<T> mixing_view(T* data) const { return {data, mixing_extents()}; }
   ss::tensor4<T> heads_view(T* data) const {

@@ -29,6 +29,7 @@ struct vec {
   SLICESORT_LANEWISE(|)
   SLICESORT_LANEWISE(^)
   SLICESORT_LANEWISE(+)
+  SLICESORT_LANEWISE(-)
   SLICESORT_LANEWISE(*)
 #undef SLICESORT_LANEWISE
   friend vec operator<<(vec const& a, int n) {

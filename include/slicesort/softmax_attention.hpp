@@ -76,6 +76,9 @@ class softmax_attention {
       "slicesort: a mask needs `key_range range(index_t query, index_t keys) const` or `bool "
       "allows(index_t query, index_t key) const`.");
   using traits = detail::attention_traits<Algorithm>;
+  // Only streaming has grouped heads.
+  static constexpr auto heads_rule =
+      traits::saves_weights ? detail::kv_heads::equal_q : detail::kv_heads::divide_q;
 
   using op = typename traits::template op<Mask>;
   template <class T>
@@ -131,10 +134,7 @@ class softmax_attention {
     return detail::workspace_bytes<op, T>(
         exec, "softmax_attention.workspace_bytes", shape, [&](detail::checker& c) {
           detail::check_attention_shapes<detail::accumulator_t<T>>(c, q, v, dbias,
-                                                                   scale(q.channels));
-          if (c.ok() && traits::saves_weights)
-            detail::check_ungrouped(c, detail::describe_shape("v", v),
-                                    detail::describe_shape("q", q));
+                                                                   scale(q.channels), heads_rule);
           if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length, false, q.batch, q.heads});
         });
   }
@@ -229,8 +229,7 @@ class softmax_attention {
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const inputs = detail::info_of(params.in);
       detail::check_attention<detail::accumulator_t<typename Params::element>>(
-          c, inputs, params.scale, params.lengths);
-      if (c.ok() && traits::saves_weights) detail::check_ungrouped(c, inputs.k, inputs.q);
+          c, inputs, params.scale, params.lengths, heads_rule);
       rules(c, inputs);
       if (c.ok()) detail::check_dropout(c, params.drop, inputs.q.shape.heads);
       if (c.ok())

@@ -247,12 +247,12 @@ TEST_CASE("softmax_attention") {
     extents4 v{q.batch, q.heads, random_extent(random), random_extent(random)};
     if (random.below(10) == 0) v.batch = random_extent(random);
     if (random.below(10) == 0) v.heads = random_extent(random);
-    extents4 const k{q.batch, q.heads, v.length, q.channels};
     extents4 const y{q.batch, q.heads, q.length, v.channels};
     double const scales[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
     double const scale = scales[random.below(4)];
     auto const check_op = [&](auto const& op, bool is_materialized) {
       CAPTURE(i);
+      extents4 const k{q.batch, is_materialized ? q.heads : v.heads, v.length, q.channels};
       for_each_policy([&](any_exec const& exec) {
         ss::attention_inputs<float> const in{view_of_nothing<float const>(1, q),
                                              view_of_nothing<float const>(2, k),

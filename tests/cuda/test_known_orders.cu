@@ -78,8 +78,7 @@ void check_every_kernel() {
 
 }  // namespace
 
-// float16 has the keys of bfloat16, and hence the same kernels.
-TEST_CASE_TEMPLATE("ascending", T, float, double, bfloat16) {
+TEST_CASE_TEMPLATE("ascending", T, float, double, float16, bfloat16) {
   check_every_kernel<ss::ascending, T>();
 }
 TEST_CASE("interleaved") { check_every_kernel<ss::haar_interleave, float>(); }

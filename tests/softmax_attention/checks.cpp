@@ -124,12 +124,12 @@ TEST_CASE("shapes") {
     c.in.k = {c.buffer(k_buffer), {1, 3, 4, 6}};
     CHECK(c.common_error() == "k.batch is 1, must be 2 (q.batch)");
     c.in.k = {c.buffer(k_buffer), {2, 2, 4, 6}};
-    CHECK(c.common_error() == "k.heads is 2, must divide 3 (q.heads)");
+    CHECK(c.common_error() == "k.heads is 2, must be 3 (v.heads)");
     c.in.k = {c.buffer(k_buffer), {2, 3, 4, 5}};
     CHECK(c.common_error() == "k.channels is 5, must be 6 (q.channels)");
     c.in.k = {c.buffer(k_buffer), c.k_shape};
     c.in.v = {c.buffer(v_buffer), {2, 1, 4, 7}};
-    CHECK(c.common_error() == "v.heads is 1, must be 3 (k.heads)");
+    CHECK(c.common_error() == "k.heads is 3, must be 1 (v.heads)");
     c.in.v = {c.buffer(v_buffer), {2, 3, 3, 7}};
     CHECK(c.common_error() == "v.length is 3, must be 4 (k.length)");
   }
@@ -140,9 +140,9 @@ TEST_CASE("shapes") {
     c.grads.dk = {c.buffer(dk_buffer), {2, 1, 4, 6}};
     CHECK(c.backward_error() == "softmax_attention.backward: dv.heads is 3, must be 1 (v.heads)");
     for (index_t invalid_heads : {0, 2, 6}) {
-      c.in.k = {c.buffer(k_buffer), {2, invalid_heads, 4, 6}};
+      c.in.v = {c.buffer(v_buffer), {2, invalid_heads, 4, 7}};
       CHECK(c.common_error() ==
-            "k.heads is " + std::to_string(invalid_heads) + ", must divide 3 (q.heads)");
+            "v.heads is " + std::to_string(invalid_heads) + ", must divide 3 (q.heads)");
     }
     CHECK(error_message([&] {
             (void)c.op().workspace_bytes<float>(c.exec, c.q_shape, {2, 2, 4, 7});
@@ -150,8 +150,7 @@ TEST_CASE("shapes") {
     materialized_call materialized;
     materialized.in.k = {materialized.buffer(k_buffer), {2, 1, 4, 6}};
     materialized.in.v = {materialized.buffer(v_buffer), {2, 1, 4, 7}};
-    CHECK(materialized.common_error() ==
-          "k.heads is 1, must be 3 (q.heads): only streaming has grouped heads");
+    CHECK(materialized.common_error() == "v.heads is 1, must be 3 (q.heads)");
   }
   SUBCASE("bias") {
     c.with_bias();

@@ -121,7 +121,7 @@ class ArgumentByArgument(unittest.TestCase):
         for message, tensors, arguments in (
                 ("attn_mask must be None with is_causal", (q, k, v), {"attn_mask": mask, "is_causal": True}),
                 ("grouped heads need enable_gqa=True", (q, k[:, :2], v[:, :2]), {}),
-                ("k.heads is 3, must divide 4", (q, k[:, :3], v[:, :3]), {"enable_gqa": True}),
+                ("v.heads is 3, must divide 4", (q, k[:, :3], v[:, :3]), {"enable_gqa": True}),
                 ("as many queries as q", (q, k, v), {"attn_mask": mask[:5]}),
                 ("as many samples and heads as q", (q, k, v), {"attn_mask": mask.expand(3, 1, -1, -1)})):
             with self.subTest(message), self.assertRaisesRegex(RuntimeError, message):

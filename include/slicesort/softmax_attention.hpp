@@ -77,7 +77,7 @@ class softmax_attention {
       "allows(index_t query, index_t key) const`.");
   using traits = detail::attention_traits<Algorithm>;
   // Only streaming has grouped heads.
-  static constexpr auto heads_rule =
+  static constexpr auto allowed_heads =
       traits::saves_weights ? detail::kv_heads::equal_q : detail::kv_heads::divide_q;
 
   using op = typename traits::template op<Mask>;
@@ -133,8 +133,8 @@ class softmax_attention {
     detail::attention_shape const shape(q, v, dbias);
     return detail::workspace_bytes<op, T>(
         exec, "softmax_attention.workspace_bytes", shape, [&](detail::checker& c) {
-          detail::check_attention_shapes<detail::accumulator_t<T>>(c, q, v, dbias,
-                                                                   scale(q.channels), heads_rule);
+          detail::check_attention_shapes<detail::accumulator_t<T>>(
+              c, q, v, dbias, scale(q.channels), allowed_heads);
           if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length, false, q.batch, q.heads});
         });
   }
@@ -229,7 +229,7 @@ class softmax_attention {
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const inputs = detail::info_of(params.in);
       detail::check_attention<detail::accumulator_t<typename Params::element>>(
-          c, inputs, params.scale, params.lengths, heads_rule);
+          c, inputs, params.scale, params.lengths, allowed_heads);
       rules(c, inputs);
       if (c.ok()) detail::check_dropout(c, params.drop, inputs.q.shape.heads);
       if (c.ok())

@@ -58,8 +58,8 @@ enum class kv_heads { equal_q, divide_q };
 
 // Checks the batch and the heads of v.
 inline void check_kv_heads(checker& c, attention_view const& v, attention_view const& q,
-                           kv_heads rule) {
-  if (rule == kv_heads::equal_q) return check_heads(c, v, q);
+                           kv_heads allowed) {
+  if (allowed == kv_heads::equal_q) return check_heads(c, v, q);
   c.extent(v, "batch", v.shape.batch, q.name, q.shape.batch);
   index_t const heads = q.shape.heads, count = v.shape.heads;
   if (count != heads && (count < 1 || heads < 1 || heads % count != 0))
@@ -122,12 +122,12 @@ struct attention_info {
 
 // Checks the inputs of a call.
 inline void check_inputs(checker& c, attention_info const& inputs, attention_lengths const& lengths,
-                         kv_heads rule) {
+                         kv_heads allowed) {
   inputs.for_each([&](view_info const& view) { c.view(view); });
   attention_view const &q = inputs.q, &k = inputs.k, &v = inputs.v;
-  check_kv_heads(c, v, q, rule);
+  check_kv_heads(c, v, q, allowed);
   c.extent(k, "batch", k.shape.batch, q.name, q.shape.batch);
-  attention_view const& like = rule == kv_heads::equal_q ? q : v;
+  attention_view const& like = allowed == kv_heads::equal_q ? q : v;
   c.extent(k, "heads", k.shape.heads, like.name, like.shape.heads);
   check_matrix(c, k, k, q, q.axes.channels);
   check_matrix(c, v, k, v, v.axes.channels);
@@ -140,23 +140,24 @@ inline void check_inputs(checker& c, attention_info const& inputs, attention_len
 // Shapes of all tensors, from the shapes of q and v. The caller checks y after its other arguments.
 struct attention_shapes {
   attention_view q, k, v, y;
-  kv_heads rule;
+  kv_heads allowed;
 
-  attention_shapes(extents4 q_extents, extents4 v_extents, kv_heads heads_rule)
+  attention_shapes(extents4 q_extents, extents4 v_extents, kv_heads allowed_heads)
       : q(describe_shape("q", q_extents)),
-        k(describe_shape("k", {q_extents.batch,
-                               heads_rule == kv_heads::equal_q ? q_extents.heads : v_extents.heads,
-                               v_extents.length, q_extents.channels})),
+        k(describe_shape("k",
+                         {q_extents.batch,
+                          allowed_heads == kv_heads::equal_q ? q_extents.heads : v_extents.heads,
+                          v_extents.length, q_extents.channels})),
         v(describe_shape("v", v_extents)),
         y(describe_shape("y",
                          {q_extents.batch, q_extents.heads, q_extents.length, v_extents.channels})),
-        rule(heads_rule) {}
+        allowed(allowed_heads) {}
 
   // Checks the shapes of the inputs, and of `extra`.
   void check_inputs(checker& c, view_info const* extra = nullptr) const {
     for (view_info const& view : {q, k, v}) c.shape(view);
     if (extra != nullptr) c.shape(*extra);
-    check_kv_heads(c, v, q, rule);
+    check_kv_heads(c, v, q, allowed);
     c.rows_countable(q);
     c.rows_countable(k);
   }

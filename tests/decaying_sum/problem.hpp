@@ -4,8 +4,8 @@
 #pragma once
 
 #include "support/numbers.hpp"
-#include "support/stacks.hpp"
 #include "support/problems.hpp"
+#include "support/stacks.hpp"
 
 #include <slicesort/decaying_sum.hpp>
 

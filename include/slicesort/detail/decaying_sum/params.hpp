@@ -75,6 +75,12 @@ bool is_per_row(tensor4<T> a, extents3 x) {
   return a.data() != nullptr && a.extents().batch == x.batch && a.extents().length == x.length;
 }
 
+// Returns a, or its gradient, if it is given per row, else an empty tensor.
+template <class T>
+tensor4<T> if_per_row(tensor4<T> a, extents3 x) {
+  return is_per_row(a, x) ? a : tensor4<T>{};
+}
+
 // Tensors with 4 axes are [batch or 1, numbers, length or 1, channels].
 template <class T>
 struct decaying_sum_forward {

@@ -55,7 +55,7 @@ class decay_task {
         walk_(valid_, config_.reversed),
         buffers_(buffers),
         x_(params.x, chunk, walk_, buffers.x),
-        a_(params.a, chunk, walk_, buffers.a_rows) {
+        a_(if_per_row(params.a, params.x.extents()), chunk, walk_, buffers.a_rows) {
     if (!is_per_row(params.a, params.x.extents())) load_numbers(params.a, 0, 0, buffers.a);
     load_numbers(params.w, 0, 1, buffers.w);
     if (config_.is_complex)
@@ -87,8 +87,8 @@ class decay_task {
     std::fill_n(buffers_.sums, 2 * size, 0.0);
     walked_rows<T const> const dy(params.dy, chunk_, walk_, buffers_.dy);
     walked_rows<T> const dx(params.dx, chunk_, walk_, buffers_.y);
-    walked_rows<T> const da(is_per_row(params.da, params.x.extents()) ? params.da : tensor4<T>{},
-                            chunk_, walk_, buffers_.da_rows);
+    walked_rows<T> const da(if_per_row(params.da, params.x.extents()), chunk_, walk_,
+                            buffers_.da_rows);
     bool const adds = params.config.mode == grad_mode::accumulate;
     index_t const last_tile = (valid_ - 1) / decay_tile_rows * decay_tile_rows;
     for (index_t first = valid_ == 0 ? -1 : last_tile; first >= 0; first -= decay_tile_rows) {

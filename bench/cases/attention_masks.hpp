@@ -49,7 +49,7 @@ class attention_mask {
   // Returns a predicate that is true if a query of the head sees a key.
   std::function<bool(ss::index_t query, ss::index_t key)> visibility(ss::index_t head) const {
     return with([head](auto const& mask) -> std::function<bool(ss::index_t, ss::index_t)> {
-      return [mask = ss::detail::mask_of_head(mask, head)](ss::index_t query, ss::index_t key) {
+      return [mask = ss::detail::mask_of_head(mask, 0, head)](ss::index_t query, ss::index_t key) {
         return ss::detail::is_visible_pair(mask, query, key);
       };
     });
@@ -66,7 +66,7 @@ class attention_mask {
       ss::index_t const distinct_heads = ss::detail::has_for_head<Mask> ? heads : 1;
       double sum = 0;
       for (ss::index_t head = 0; head < distinct_heads; ++head) {
-        auto const head_mask = ss::detail::mask_of_head(mask, head);
+        auto const head_mask = ss::detail::mask_of_head(mask, 0, head);
         for (ss::index_t query = 0; query < length_; query += block_size)
           for (ss::index_t key = 0; key < length_; key += block_size)
             if (ss::detail::is_visible_pair(head_mask, query, key))

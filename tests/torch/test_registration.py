@@ -174,7 +174,7 @@ class Messages(unittest.TestCase):
         self.assert_error("dropout", F.softmax_attention, q, q, q, dropout=1.5)
         self.assert_error("as many states as ys", F.merge_attention, [q], [])
         self.assert_error("there must be at least one part", F.merge_attention, [], [])
-        self.assert_error("^softmax_attention(.forward)?: v.heads is 3, must be 1", F.softmax_attention, q, q[:, :1], q)
+        self.assert_error("^softmax_attention(.forward)?: k.heads is 1, must be 3", F.softmax_attention, q, q[:, :1], q)
         self.assert_error("^linear_attention.forward: .*w", F.linear_attention, q, q, q, feature="random_exp")
         self.assert_error(r"torch has no memory for a tensor of \[1048576, 1048576, 1024\]", F.slicing_sort,
                      torch.zeros(1).expand(2**20, 2**20, 2**10))

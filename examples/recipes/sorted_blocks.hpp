@@ -40,6 +40,7 @@ class sorted_blocks {
   }
   void backward(tensor4<T const> dy, sorted_blocks_params<T> const& params, tensor4<T const> y,
                 sorted_blocks_grads<T> const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
     auto const dlogits = memory_.template tensor<T>(logits_.extents()),
                dk = memory_.template tensor<T>(params.k.extents());
     attention_.backward(dy, {params.q, params.k, params.v, logits_}, y,

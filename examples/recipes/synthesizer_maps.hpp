@@ -143,6 +143,7 @@ class mapped_synthesizer {
   }
   void backward(tensor4<T const> dy, params_type const& params, tensor4<T const> y,
                 grads_type const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
     auto const dmap = memory_.template tensor<T>(map_.extents());
     attention_.backward(dy, {params.q, params.k, params.v, map_}, y,
                         {grads.dq, grads.dk, grads.dv, dmap});

@@ -9,9 +9,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "operators/pictures"))
-from draw_attention import COLOURS, EXAMPLES, MARGIN, STYLE  # noqa: E402
+from draw_attention import COLOURS, EXAMPLES, matrices_svg, square  # noqa: E402
 
-CELL, BETWEEN, TOP, STEP, COLUMNS = 11, 40, 54, 82, 3
+CELL, COLUMNS = 11, 3
 NOTES = {"causal": "keys up to the query", "window{2, 2}": "two keys to either side", "block_local{4}": "blocks of four",
          "strided{4, 2}": "distance 0, 1, 4, 8, 12", "dilated_window{2, 1, 3}": "every third key",
          "fixed{4, 1}": "own block, last columns", "chunk_back{4, true, 16}": "own chunk, the one before",
@@ -39,28 +39,17 @@ def patterns():
 
 
 def svg(found):
-    side = 16 * CELL
-    lines = -(-len(found) // COLUMNS)
-    width = 2 * MARGIN + COLUMNS * (side + BETWEEN) - BETWEEN + 12
-    height = TOP + (lines - 1) * (side + STEP) + side + 30
-    body = [f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>']
-    for number, (name, rows) in enumerate(found):
-        origin = MARGIN + 12 + number % COLUMNS * (side + BETWEEN)
-        top = TOP + number // COLUMNS * (side + STEP)
+    def cells(number, rows):
         color = COLOURS[number // COLUMNS % len(COLOURS)]
-        body.append(f'<text class="title" x="{origin}" y="{top - 26}">{TITLES.get(name, name)}</text>')
-        body.append(f'<text class="note" x="{origin}" y="{top - 9}">{NOTES[name]}</text>')
-        for mark, paint in (("#", f'fill="{color}"'), (".", 'class="cell"')):
-            squares = "".join(f"M{origin + j * CELL} {top + i * CELL}h{CELL - 1}v{CELL - 1}h{1 - CELL}z"
-                              for i, row in enumerate(rows) for j, cell in enumerate(row) if cell == mark)
-            body.append(f'<path {paint} d="{squares}"/>')
-        body.append(f'<text class="axis" x="{origin + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
-        body.append(f'<text class="axis" x="{origin - 5}" y="{top + side}" transform="rotate(-90 {origin - 5} {top + side})">'
-                    "queries</text>")
-    return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
-                      f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-                      f'height="{height}" role="img">',
-                      "<title>The keys that each query looks at, for twelve masks</title>", STYLE, *body, "</svg>", ""])
+
+        def draw(origin, top):
+            for mark, paint in (("#", f'fill="{color}"'), (".", 'class="cell"')):
+                squares = "".join(square(origin + j * CELL, top + i * CELL, CELL)
+                                  for i, row in enumerate(rows) for j, cell in enumerate(row) if cell == mark)
+                yield f'<path {paint} d="{squares}"/>'
+        return draw
+    panels = [(TITLES.get(name, name), NOTES[name], cells(number, rows)) for number, (name, rows) in enumerate(found)]
+    return matrices_svg("The keys that each query looks at, for twelve masks", panels, 16, CELL, 40, COLUMNS)
 
 
 def main():

@@ -8,9 +8,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "operators/pictures"))
-from draw_attention import COLOURS, EXAMPLES, MARGIN, STYLE  # noqa: E402
+from draw_attention import COLOURS, EXAMPLES, matrices_svg, weight_cells  # noqa: E402
 
-CELL, BETWEEN, TOP, STEP, COLUMNS = 11, 36, 54, 82, 4
+CELL = 11
 FULL_COLOR = 35  # percent
 NOTES = {"softmax attention": "all pairs",
          "linformer": "four projected keys",
@@ -36,31 +36,8 @@ def maps():
 
 
 def svg(found):
-    side = 16 * CELL
-    lines = -(-len(found) // COLUMNS)
-    width = 2 * MARGIN + COLUMNS * (side + BETWEEN) - BETWEEN + 12
-    height = TOP + (lines - 1) * (side + STEP) + side + 30
-    body = [f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>']
-    for number, (name, rows) in enumerate(found.items()):
-        origin = MARGIN + 12 + number % COLUMNS * (side + BETWEEN)
-        top = TOP + number // COLUMNS * (side + STEP)
-        body.append(f'<text class="title" x="{origin}" y="{top - 26}">{name}</text>')
-        body.append(f'<text class="note" x="{origin}" y="{top - 9}">{NOTES[name]}</text>')
-        squares = {}
-        for i, row in enumerate(rows):
-            for j, weight in enumerate(row):
-                squares.setdefault(weight, []).append(f"M{origin + j * CELL} {top + i * CELL}h{CELL - 1}v{CELL - 1}h{1 - CELL}z")
-        body.append(f'<path class="cell" d="{"".join(sum(squares.values(), []))}"/>')
-        body += [f'<path fill="{COLOURS[weight < 0]}" opacity="{min(1, abs(weight) / FULL_COLOR):.2f}" d="{"".join(squares[weight])}"/>'
-                 for weight in sorted(squares) if weight]
-        body.append(f'<text class="axis" x="{origin + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
-        body.append(f'<text class="axis" x="{origin - 5}" y="{top + side}" transform="rotate(-90 {origin - 5} {top + side})">'
-                    "queries</text>")
-    return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
-                      f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-                      f'height="{height}" role="img">',
-                      "<title>The weights of sixteen queries and keys, by softmax attention and by seven recipes</title>",
-                      STYLE, *body, "</svg>", ""])
+    panels = [(name, NOTES[name], weight_cells(rows, CELL, FULL_COLOR, lambda weight: COLOURS[weight < 0])) for name, rows in found.items()]
+    return matrices_svg("The weights of sixteen queries and keys, by softmax attention and by seven recipes", panels, 16, CELL, 36, 4)
 
 
 def main():

@@ -88,9 +88,48 @@ def svg(title, panels):
         origin = MARGIN + 8 + i * step
         body.append(f'<text class="title" x="{origin}" y="34">{heading}</text>')
         body += panel(origin, *arguments)
+    return document(title, width, height, body)
+
+
+def document(title, width, height, body):
     return "\n".join(["<!-- SPDX-License-" "Identifier: Apache-2.0 -->",
                       f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                       f'height="{height}" role="img">', f"<title>{title}</title>", STYLE, *body, "</svg>", ""])
+
+
+def matrices_svg(title, panels, rows, cell, between, in_row):
+    """Square matrices of queries and keys, `in_row` side by side, on a card. A panel: (heading, note, what draws its cells at an
+    origin)."""
+    side, step, lines = rows * cell, 82, -(-len(panels) // in_row)
+    width = 2 * MARGIN + in_row * (side + between) - between + 12
+    height = TOP + (lines - 1) * (side + step) + side + 30
+    body = [f'<rect class="card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10"/>']
+    for number, (heading, note, draw_cells) in enumerate(panels):
+        origin, top = MARGIN + 12 + number % in_row * (side + between), TOP + number // in_row * (side + step)
+        body.append(f'<text class="title" x="{origin}" y="{top - 26}">{heading}</text>')
+        body.append(f'<text class="note" x="{origin}" y="{top - 9}">{note}</text>')
+        body += draw_cells(origin, top)
+        body.append(f'<text class="axis" x="{origin + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
+        body.append(f'<text class="axis" x="{origin - 5}" y="{top + side}" transform="rotate(-90 {origin - 5} {top + side})">'
+                    "queries</text>")
+    return document(title, width, height, body)
+
+
+def square(x, y, cell):
+    return f"M{x} {y}h{cell - 1}v{cell - 1}h{1 - cell}z"
+
+
+def weight_cells(matrix, cell, largest, color_of):
+    """Returns what draws weights: `largest` is opaque, 0 is empty, and color_of(weight) is the color."""
+    def draw(origin, top):
+        squares = {}
+        for i, row in enumerate(matrix):
+            for j, weight in enumerate(row):
+                squares.setdefault(weight, []).append(square(origin + j * cell, top + i * cell, cell))
+        return [f'<path class="cell" d="{"".join(sum(squares.values(), []))}"/>'] + [
+            f'<path fill="{color_of(weight)}" opacity="{min(1, abs(weight) / largest):.2f}" d="{"".join(squares[weight])}"/>'
+            for weight in sorted(squares) if weight]
+    return draw
 
 
 def slicing_sort(columns):

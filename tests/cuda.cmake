@@ -230,10 +230,14 @@ function(_slicesort_without_optimizer)
   endif()
 endfunction()
 
+# The programs below only link: their C++ sources are not optimized.
+set(_slicesort_unoptimized $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O0>)
+
 # Links one program from a .cpp and two .cu files, with and without relocatable device code.
 foreach(_rdc IN ITEMS ON OFF)
   add_executable(slicesort_link_rdc_${_rdc} cuda/link/one_program.cpp)
   target_link_libraries(slicesort_link_rdc_${_rdc} PRIVATE slicesort_cuda_developer)
+  target_compile_options(slicesort_link_rdc_${_rdc} PRIVATE ${_slicesort_unoptimized})
   foreach(_part IN ITEMS a b)
     set(_object slicesort_link_rdc_${_rdc}_${_part})
     _slicesort_objects(${_object} cuda/link/sort_column.cu SLICESORT_TEST_SORT_COLUMN=sort_column_${_part})

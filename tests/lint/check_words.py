@@ -4,6 +4,7 @@
 member or parameter has a name that says what it is; words that the project once used give way to the field's. Prints each finding
 as file:line, rule, and what to write instead. `--count` prints how many there are by rule and folder."""
 import ast
+import functools
 import io
 import re
 import sys
@@ -68,12 +69,12 @@ def find_forbidden_names(tokens: list[tuple[str, str, int]]) -> Iterator[Finding
 
 
 def check_cpp(text: str) -> Iterator[Finding]:
-    tokens, line = [], 1
+    tokens, line, counted = [], 1, 0
     deprecated = {name for names in re.findall(r"(\w+) \[\[deprecated|\[\[deprecated\([^)]*\)\]\] (\w+)", text) for name in names}
     for match in CPP.finditer(text):
         kind, token = match.lastgroup or "text", match.group(0)
         kind = "text" if match.group("text") else kind
-        line = 1 + text.count("\n", 0, match.start())
+        line, counted = line + text.count("\n", counted, match.start()), match.start()
         tokens.append((kind, token, line))
     previous = -1
     for kind, token, line in tokens:
@@ -131,9 +132,13 @@ def check_prose(words: str, line: int, starts_comment: bool) -> Iterator[Finding
         yield from find_retired_words(line_text, line + line_offset)
 
 
+@functools.cache  # names repeat
+def retired_words(words: str) -> list[str]:
+    return [f"{word[0]}: {list(RETIRED.values())[int((word.lastgroup or 'r0')[1:])]}" for word in RETIRED_WORD.finditer(words)]
+
+
 def find_retired_words(words: str, line: int) -> Iterator[Finding]:
-    for word in RETIRED_WORD.finditer(words):
-        yield line, "retired", f"{word[0]}: {list(RETIRED.values())[int((word.lastgroup or 'r0')[1:])]}"
+    return ((line, "retired", advice) for advice in retired_words(words))
 
 
 READERS = {".py": check_python, ".md": check_page, "": check_script, ".sh": check_script, ".cmake": check_script, ".txt": check_script,

@@ -20,7 +20,6 @@
 #include <slicesort/permute.hpp>
 #include <slicesort/policies/alignment.hpp>
 #include <slicesort/policies/attention_algorithm.hpp>
-#include <slicesort/policies/bigbird.hpp>
 #include <slicesort/policies/checkpoints.hpp>
 #include <slicesort/policies/direction.hpp>
 #include <slicesort/policies/divisor.hpp>
@@ -29,10 +28,11 @@
 #include <slicesort/policies/grouping.hpp>
 #include <slicesort/policies/mask.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/policies/masks/bigbird.hpp>
+#include <slicesort/policies/masks/sparse_mask.hpp>
 #include <slicesort/policies/order.hpp>
 #include <slicesort/policies/products.hpp>
 #include <slicesort/policies/shift.hpp>
-#include <slicesort/policies/sparse_mask.hpp>
 #include <slicesort/policies/topology.hpp>
 #include <slicesort/policies/tuning.hpp>
 #include <slicesort/random_rows.hpp>

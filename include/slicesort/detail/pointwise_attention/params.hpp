@@ -94,15 +94,15 @@ struct pointwise_attention_op {
   using backward = pointwise_attention_backward<Mask, Function, T>;
 };
 
-// The type of `slope` may differ from A.
 template <class Function, class = void>
-struct is_score_function : std::false_type {};
+inline constexpr bool has_value_and_slope = false;
 template <class Function>
-struct is_score_function<
+inline constexpr bool has_value_and_slope<
     Function,
     std::void_t<decltype(static_cast<float>(std::declval<Function const&>().value(1.0F))),
-                decltype(static_cast<float>(std::declval<Function const&>().slope(1.0F)))>>
-    : std::true_type {};
+                decltype(static_cast<float>(std::declval<Function const&>().slope(1.0F)))>> = true;
+template <class Function>
+using is_score_function = std::bool_constant<has_value_and_slope<Function>>;
 
 // Constructor argument: a factor, or `per_key`.
 struct score_scale {

@@ -23,13 +23,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Scale of a sample's scores.
-template <class A>
-SLICESORT_HD_INLINE A score_scale_of(double scale, bool per_key, index_t valid_keys) {
-  if (!per_key) return static_cast<A>(scale);
-  return valid_keys > 0 ? A(1) / static_cast<A>(valid_keys) : A(0);
-}
-
 template <class A>
 SLICESORT_HD_INLINE bool is_minus_infinity(A score) {
   return bit_cast<bits_t<A>>(score) == bit_cast<bits_t<A>>(minus_infinity<A>());

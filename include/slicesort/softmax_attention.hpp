@@ -3,9 +3,9 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/bias.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
-#include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/detail/softmax_attention/host.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>

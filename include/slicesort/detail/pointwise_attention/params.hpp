@@ -9,10 +9,10 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/error_function.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/score_function.hpp>

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/bias.hpp>
 #include <slicesort/detail/attention/check.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/detail/softmax_attention/check.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/dropout.hpp>
 #include <slicesort/detail/attention/head.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
-#include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/detail/softmax_attention/host/sparse_mask.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>

@@ -18,6 +18,7 @@
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/permute.hpp>
+#include <slicesort/pointwise_attention.hpp>
 #include <slicesort/policies/alignment.hpp>
 #include <slicesort/policies/attention_algorithm.hpp>
 #include <slicesort/policies/checkpoints.hpp>

@@ -19,6 +19,8 @@
 
 #include <slicesort/pointwise_attention.hpp>
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -78,7 +78,7 @@ struct pointwise_attention_backward {
   attention_shape shape() const { return {in.q.extents(), in.v.extents(), grads.dbias.extents()}; }
 };
 
-template <class Mask, class Function>
+template <class Mask, class Function = score_function::laplace>
 struct pointwise_attention_op {
   using shape = attention_shape;
   template <class T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recipe moving_average against sums over all rows, golden values, and differences.
-#include "recipes/moving_average.hpp"
+#include "recipes/mega/moving_average.hpp"
 
 #include "recurrence.hpp"
 

@@ -5,22 +5,15 @@
 #pragma once
 
 #include "../support.hpp"
+#include "activations.hpp"
 
 #include <slicesort/decaying_sum.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <cmath>
 #include <type_traits>
 
 namespace recipes {
-
-RECIPES_HD inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-RECIPES_HD inline double silu(double x) { return x * sigmoid(x); }
-RECIPES_HD inline double silu_slope(double x) {
-  double const s = sigmoid(x);
-  return s * (1 + x * (1 - s));
-}
 
 // The argument of f, its value, and the gradient of the argument.
 template <class T, bool HasSilu>

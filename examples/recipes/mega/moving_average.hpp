@@ -7,8 +7,8 @@
 // of its own.
 #pragma once
 
-#include "state_space/channel_recurrence.hpp"
-#include "support.hpp"
+#include "../state_space/channel_recurrence.hpp"
+#include "../support.hpp"
 
 #include <slicesort/decaying_sum.hpp>
 #include <slicesort/tensor_view.hpp>

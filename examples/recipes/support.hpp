@@ -162,6 +162,18 @@ void for_each_position(Exec const& exec, extents4 e, F const& f) {
   }
 }
 
+RECIPES_HD inline bool is_valid(ss::row_lengths const& rows, position p) {
+  return rows.lengths.data() == nullptr || p.row < rows.lengths(p.batch);
+}
+template <class T>
+RECIPES_HD double to_double(T const& value) {
+  return static_cast<double>(static_cast<accumulator<T>>(value));
+}
+template <class T>
+RECIPES_HD T rounded(double value) {
+  return static_cast<T>(static_cast<accumulator<T>>(value));
+}
+
 // to = scale * from, or to += scale * from, with zeros for rows past the lengths.
 template <class T, class U>
 struct copy_element {
@@ -172,11 +184,9 @@ struct copy_element {
   bool adds;
 
   RECIPES_HD void operator()(position p) const {
-    bool const is_valid = rows.lengths.data() == nullptr || p.row < rows.lengths(p.batch);
-    double value =
-        is_valid ? scale * static_cast<double>(static_cast<accumulator<T>>(element(from, p))) : 0;
-    if (adds) value += static_cast<double>(static_cast<accumulator<U>>(element(to, p)));
-    element(to, p) = static_cast<U>(static_cast<accumulator<U>>(value));
+    double value = is_valid(rows, p) ? scale * to_double(element(from, p)) : 0;
+    if (adds) value += to_double(element(to, p));
+    element(to, p) = rounded<U>(value);
   }
 };
 // Copies a view to another of the same shape, whose element type may differ.
@@ -192,6 +202,25 @@ void add(Exec const& exec, tensor4<T> from, tensor4<U> to) {
   for_each_position(exec, to.extents(),
                     copy_element<std::remove_const_t<T>, U>{from, to, 1, {}, true});
 }
+
+// The sum of a * b over samples and rows, for every channel. For heads of 1.
+template <class T, class U>
+struct sum_products {
+  tensor4<T const> a;
+  tensor4<U const> b;
+  tensor4<U> sums;  // [1, 1, 1, channels]
+  ss::row_lengths rows;
+
+  RECIPES_HD void operator()(index_t c) const {
+    extents4 const e = a.extents();
+    double sum = 0;
+    for (index_t i = 0; i < e.batch; ++i)
+      for (index_t n = 0; n < e.length; ++n)
+        if (position const p(i, 0, n, c); is_valid(rows, p))
+          sum += to_double(element(a, p)) * to_double(element(b, p));
+    sums(0, 0, 0, c) = rounded<U>(sum);
+  }
+};
 
 // A copy of x with elements U.
 template <class U, class Exec, class T>

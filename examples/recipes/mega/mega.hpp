@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gated attention of MEGA (Ma et al., Mega: Moving Average Equipped Gated Attention, 2023, eq.
+// 7 to 14). `moving_average` and the projections come before it:
+//   q, k = gamma SiLU(z) + beta,  h = attention(q, k, SiLU(v), bias),  y = h SiLU(r)
+// The bias is relative. With a `chunk`, rows see those of their chunk only (MEGA-chunk).
+#pragma once
+
+#include "../attend.hpp"
+#include "../support.hpp"
+#include "gates.hpp"
+
+#include <slicesort/attention_tensors.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/softmax_attention.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace recipes {
+
+template <class T>
+struct mega_params {
+  tensor4<T const> z, r, v;      // projections, [batch, 1, length, channels or values]
+  tensor4<T const> gamma, beta;  // [1, 2, 1, channels]: of queries, of keys
+  tensor4<T const> bias{};  // [1, 1, 1, 2 * size - 1], size at least the rows of a chunk; or empty
+};
+template <class T>
+struct mega_grads {
+  tensor4<T> dz, dr, dv, dgamma, dbeta, dbias{};
+};
+
+// Queries and keys, zeros past the lengths.
+template <class T>
+struct write_queries_and_keys {
+  mega_params<T> params;
+  ss::row_lengths rows;
+  tensor4<T> q, k;
+
+  RECIPES_HD bool is_row(position p) const {
+    return p.row < params.z.extents().length && is_valid(rows, p);
+  }
+  RECIPES_HD double shared(position p) const { return silu(to_double(element(params.z, p))); }
+  RECIPES_HD double gamma(index_t i, index_t channel) const {
+    return to_double(params.gamma(0, i, 0, channel));
+  }
+  RECIPES_HD T scaled(position p, index_t i) const {
+    if (!is_row(p)) return rounded<T>(0);
+    return rounded<T>(gamma(i, p.channel) * shared(p) + to_double(params.beta(0, i, 0, p.channel)));
+  }
+  RECIPES_HD void operator()(position p) const {
+    element(q, p) = scaled(p, 0);
+    element(k, p) = scaled(p, 1);
+  }
+};
+template <class T>
+struct write_shared_gradient {
+  write_queries_and_keys<T> shared;  // of q and k, their gradients
+  tensor4<T> dz;
+
+  RECIPES_HD void operator()(position p) const {
+    double d = 0;
+    if (shared.is_row(p))
+      d = silu_slope(to_double(element(shared.params.z, p))) *
+          (shared.gamma(0, p.channel) * to_double(element(shared.q, p)) +
+           shared.gamma(1, p.channel) * to_double(element(shared.k, p)));
+    element(dz, p) = rounded<T>(d);
+  }
+};
+// Gradients of gamma and beta, for every channel.
+template <class T>
+struct sum_scale_gradients {
+  write_queries_and_keys<T> shared;
+  tensor4<T> dgamma, dbeta;
+
+  RECIPES_HD void operator()(index_t channel) const {
+    extents4 const e = shared.params.z.extents();
+    for (index_t i = 0; i < 2; ++i) {
+      double products = 0, sum = 0;
+      for (index_t b = 0; b < e.batch; ++b)
+        for (index_t n = 0; n < e.length; ++n) {
+          position const p(b, 0, n, channel);
+          if (!shared.is_row(p)) continue;
+          double const d = to_double(element(i == 0 ? shared.q : shared.k, p));
+          products += d * shared.shared(p), sum += d;
+        }
+      dgamma(0, i, 0, channel) = rounded<T>(products);
+      dbeta(0, i, 0, channel) = rounded<T>(sum);
+    }
+  }
+};
+
+// Rows of every sample as samples of `rows` rows, [batch, 1, chunks * rows, channels] -> [batch *
+// chunks, 1, rows, channels]. Requires packed rows.
+template <class T>
+tensor4<T> as_chunks(tensor4<T> x, index_t rows) {
+  extents4 const e = x.extents();
+  return {x.data(), {e.batch * (e.length / rows), 1, rows, e.channels}};
+}
+struct count_chunk_rows {
+  ss::row_lengths rows;
+  index_t length, chunk, chunks;
+  tensor4<index_t> counts;
+
+  RECIPES_HD void operator()(index_t i) const {
+    index_t const n =
+        (rows.lengths.data() == nullptr ? length : rows.lengths(i / chunks)) - i % chunks * chunk;
+    counts(0, 0, 0, i) = n < 0 ? 0 : n < chunk ? n : chunk;
+  }
+};
+
+template <class T, class Exec, class Attention = ss::softmax_attention<>>
+class mega {
+ public:
+  using params_type = mega_params<T>;
+  using grads_type = mega_grads<T>;
+
+  // The chunk is a number of rows, or 0 for all.
+  explicit mega(Exec const& exec, index_t chunk = 0, Attention attention = Attention())
+      : exec_(exec), memory_(exec), attention_(attention), chunk_(chunk) {}
+
+  void forward(mega_params<T> const& params, tensor4<T> y, ss::row_lengths lengths = {}) {
+    extents4 const e = params.v.extents();
+    memory_.clear();
+    lengths_ = lengths;
+    rows_ = std::max<index_t>(1, chunk_ > 0 ? std::min(chunk_, e.length) : e.length);
+    auto const counts = count_rows(e);
+    q_ = padded(params.z), k_ = padded(params.z), v_ = padded(params.v);
+    for_each_position(exec_, q_.extents(), write_queries_and_keys<T>{params, lengths, q_, k_});
+    for_each_position(exec_, v_.extents(), write_silu<T>{params.v, lengths, v_});
+    step_ = attend<T>(
+        exec_, memory_, attention_,
+        {as_chunks(q_, rows_), as_chunks(k_, rows_), as_chunks(v_, rows_), offsets(params.bias)},
+        {counts, counts});
+    for_each_position(exec_, e, write_gated<T>{attended(), params.r, lengths, y});
+  }
+
+  void backward(tensor4<T const> dy, mega_params<T> const& params, tensor4<T const>,
+                mega_grads<T> const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
+    auto const dh = padded(params.v), dv = padded(params.v), dq = padded(params.z),
+               dk = padded(params.z);
+    for_each_position(exec_, dh.extents(),
+                      write_gated_gradients<T>{attended(), params.r, lengths_, dy, dh, grads.dr});
+    if (grads.dbias.data() != nullptr) fill(exec_, grads.dbias, 0);
+    step_.backward(
+        exec_, memory_, as_chunks(dh, rows_),
+        {as_chunks(dq, rows_), as_chunks(dk, rows_), as_chunks(dv, rows_), offsets(grads.dbias)});
+    write_queries_and_keys<T> const shared{params, lengths_, dq, dk};
+    for_each_position(exec_, params.z.extents(), write_shared_gradient<T>{shared, grads.dz});
+    for_each_index(exec_, params.z.extents().channels,
+                   sum_scale_gradients<T>{shared, grads.dgamma, grads.dbeta});
+    for_each_position(exec_, params.v.extents(),
+                      write_silu_gradient<T>{params.v, dv, lengths_, grads.dv});
+  }
+
+ private:
+  index_t chunks(index_t length) const { return (length + rows_ - 1) / rows_; }
+  // A tensor with the rows of whole chunks.
+  tensor4<T> padded(tensor4<T const> x) {
+    extents4 const e = x.extents();
+    return memory_.template tensor<T>({e.batch, 1, chunks(e.length) * rows_, e.channels});
+  }
+  // The output of attention, with the rows of whole chunks.
+  tensor4<T const> attended() const { return {step_.y.data(), v_.extents()}; }
+  ss::tensor1<index_t const> count_rows(extents4 e) {
+    index_t const count = e.batch * chunks(e.length);
+    auto const counts = memory_.template tensor<index_t>({1, 1, 1, count});
+    for_each_index(exec_, count,
+                   count_chunk_rows{lengths_, e.length, rows_, chunks(e.length), counts});
+    return {counts.data(), count};
+  }
+  // The biases of the offsets within a chunk.
+  template <class U>
+  tensor4<U> offsets(tensor4<U> bias) const {
+    if (bias.data() == nullptr) return bias;
+    extents4 const e = bias.extents();
+    return {bias.data() + ((e.channels + 1) / 2 - rows_) * bias.strides().channels,
+            {1, 1, 1, 2 * rows_ - 1},
+            bias.strides()};
+  }
+
+  Exec exec_;
+  memory<Exec> memory_;
+  Attention attention_;
+  index_t chunk_, rows_ = 1;  // of a chunk
+  ss::row_lengths lengths_;
+  tensor4<T> q_, k_, v_;
+  decltype(attend<T>(std::declval<Exec const&>(), std::declval<memory<Exec>&>(),
+                     std::declval<Attention const&>(), ss::attention_inputs<T>(),
+                     ss::key_and_query_lengths())) step_;
+};
+
+}  // namespace recipes

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers of linear recurrences, each of one channel: y = f(decaying_sum(x; a, w) + skip * x), where
+// a and w are functions of learned parameters, and f is the identity or SiLU. Decays are close
+// to 1, so for 16-bit types a, w and the sums are floats.
+#pragma once
+
+#include "../support.hpp"
+#include "activations.hpp"
+
+#include <slicesort/decaying_sum.hpp>
+#include <slicesort/options.hpp>
+#include <slicesort/tensor_view.hpp>
+
+#include <type_traits>
+
+namespace recipes {
+
+// The argument of f, its value, and the gradient of the argument.
+template <class T, bool HasSilu>
+struct skip_connection {
+  using A = accumulator<T>;
+  tensor4<A const> sums;
+  tensor4<T const> x, skip;
+  ss::row_lengths rows;
+
+  RECIPES_HD double factor(position p) const { return to_double(skip(0, 0, 0, p.channel)); }
+  RECIPES_HD double argument(position p) const {
+    return to_double(element(sums, p)) + factor(p) * to_double(element(x, p));
+  }
+  RECIPES_HD double value(position p) const {
+    if (!is_valid(rows, p)) return 0;
+    return HasSilu ? silu(argument(p)) : argument(p);
+  }
+  RECIPES_HD double slope(position p) const { return HasSilu ? silu_slope(argument(p)) : 1; }
+};
+template <class T, bool HasSilu>
+struct write_rows {
+  skip_connection<T, HasSilu> skip;
+  tensor4<T> y;
+
+  RECIPES_HD void operator()(position p) const { element(y, p) = rounded<T>(skip.value(p)); }
+};
+template <class T, bool HasSilu>
+struct write_argument_gradient {
+  skip_connection<T, HasSilu> skip;
+  tensor4<T const> dy;
+  tensor4<accumulator<T>> d;
+
+  RECIPES_HD void operator()(position p) const {
+    double const gradient = is_valid(skip.rows, p) ? to_double(element(dy, p)) * skip.slope(p) : 0;
+    element(d, p) = rounded<accumulator<T>>(gradient);
+  }
+};
+template <class T, bool HasSilu>
+struct write_input_gradient {
+  skip_connection<T, HasSilu> skip;
+  tensor4<accumulator<T> const> d, dsums;  // of f's argument, and what decaying_sum adds to dx
+  tensor4<T> dx;
+
+  RECIPES_HD void operator()(position p) const {
+    element(dx, p) =
+        rounded<T>(to_double(element(dsums, p)) + skip.factor(p) * to_double(element(d, p)));
+  }
+};
+
+// `Model` defines
+// - `params<T>` with x, `[batch, 1, length, channels]`, and skip, `[1, 1, 1, channels]`, and
+//   `grads<T>` with dx and dskip;
+// - `has_silu`, and `operation(params)`, a decaying_sum;
+// - `write_decays<T>{params, a, w}` and `write_gradients<T>{params, da, dw, grads}`, both called
+//   for every channel; a and w are `[1, numbers, 1, channels]`.
+template <class T, class Exec, class Model>
+class channel_recurrence {
+  using A = accumulator<T>;
+
+ public:
+  using params_type = typename Model::template params<T>;
+  using grads_type = typename Model::template grads<T>;
+
+  explicit channel_recurrence(Exec const& exec) : exec_(exec), memory_(exec) {}
+
+  void forward(params_type const& params, tensor4<T> y, ss::row_lengths lengths = {}) {
+    extents4 const e = params.x.extents();
+    memory_.clear();
+    op_ = Model::operation(params);
+    lengths_ = lengths;
+    a_ = decays(e), w_ = decays(e), sums_ = memory_.template tensor<A>(e);
+    for_each_index(exec_, e.channels, typename Model::template write_decays<T>{params, a_, w_});
+    if constexpr (std::is_same_v<T, A>)
+      x_ = params.x;
+    else
+      x_ = convert<A>(exec_, memory_, params.x);
+    op_.forward(exec_, head(x_, 0), {a_, w_}, head(sums_, 0), {}, memory_.workspace(), lengths);
+    for_each_position(exec_, e, write_rows<T, Model::has_silu>{skip(params), y});
+  }
+
+  void backward(tensor4<T const> dy, params_type const& params, tensor4<T const>,
+                grads_type const& grads) {
+    typename memory<Exec>::scope const temporaries(memory_);
+    extents4 const e = params.x.extents();
+    auto const d = memory_.template tensor<A>(e), dsums = memory_.template tensor<A>(e),
+               da = decays(e), dw = decays(e);
+    for_each_position(exec_, e, write_argument_gradient<T, Model::has_silu>{skip(params), dy, d});
+    op_.backward(exec_, head(d, 0), head(x_, 0), {a_, w_}, {head(dsums, 0), da, dw}, {},
+                 memory_.workspace(), lengths_);
+    for_each_position(exec_, e,
+                      write_input_gradient<T, Model::has_silu>{skip(params), d, dsums, grads.dx});
+    for_each_index(exec_, e.channels, sum_products<A, T>{d, params.x, grads.dskip, lengths_});
+    for_each_index(exec_, e.channels,
+                   typename Model::template write_gradients<T>{params, da, dw, grads});
+  }
+
+ private:
+  tensor4<A> decays(extents4 e) {
+    return memory_.template tensor<A>({1, op_.numbers(), 1, e.channels});
+  }
+  skip_connection<T, Model::has_silu> skip(params_type const& params) const {
+    return {sums_, params.x, params.skip, lengths_};
+  }
+
+  Exec exec_;
+  memory<Exec> memory_;
+  ss::decaying_sum op_;
+  ss::row_lengths lengths_;
+  tensor4<A const> x_;
+  tensor4<A> a_, w_, sums_;
+};
+
+}  // namespace recipes

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/bias.hpp>
 #include <slicesort/detail/attention/check.hpp>
 #include <slicesort/detail/core/check.hpp>
-#include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -4,10 +4,10 @@
 // stored at once.
 #pragma once
 
+#include <slicesort/detail/attention/bias.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/options.hpp>

@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "operators/pictures"))
-from draw_attention import COLOURS, EXAMPLES, matrices_svg, weight_cells  # noqa: E402
+from draw_attention import COLOURS, matrices_svg, percents, weight_cells  # noqa: E402
 
 CELL = 11
 FULL_COLOR = 35  # percent
@@ -22,26 +22,14 @@ NOTES = {"softmax attention": "all pairs",
          "sinkformer": "columns also sum to 1"}
 
 
-def maps():
-    """{name: rows of percents}, in the order of the output."""
-    comment = (EXAMPLES / "recipe_maps.cpp").read_text(encoding="utf-8").split("// output:\n")[1]
-    found, rows = {}, []
-    for line in comment.splitlines():
-        text = line[3:].strip()
-        if text in NOTES:
-            rows = found[text] = []
-        else:
-            rows.append([int(weight) for weight in text.split()])
-    return found
-
-
-def svg(found):
-    panels = [(name, NOTES[name], weight_cells(rows, CELL, FULL_COLOR, lambda weight: COLOURS[weight < 0])) for name, rows in found.items()]
+def svg():
+    panels = [(name, NOTES[name], weight_cells(rows, CELL, FULL_COLOR, lambda weight: COLOURS[weight < 0]))
+              for name, rows in percents("recipe_maps.cpp", NOTES).items()]
     return matrices_svg("The weights of sixteen queries and keys, by softmax attention and by seven recipes", panels, 16, CELL, 36, 4)
 
 
 def main():
-    target, text = HERE / "recipe_maps.svg", svg(maps())
+    target, text = HERE / "recipe_maps.svg", svg()
     if sys.argv[1:] != ["--check"]:
         target.write_text(text, encoding="utf-8")
     elif not target.exists() or target.read_text(encoding="utf-8") != text:

@@ -16,18 +16,24 @@ from slicesort_torch import functional as F
 HERE = Path(__file__).parent
 
 
-def measure_seconds(*calls, min_seconds=0.5):
-    """Returns the median time of each call. The calls are interleaved, so that noise affects all of them."""
+def measure_rounds(*calls, min_seconds=0.5, clock=time.perf_counter):
+    """Returns the times of each call, after one that is not timed. The calls are interleaved, so that noise affects all
+    of them."""
     for call in calls:
         call()
     times = [[] for _ in calls]
     start = time.perf_counter()
     while len(times[0]) < 5 or time.perf_counter() - start < min_seconds * len(calls):
         for call, samples in zip(calls, times):
-            start_time = time.perf_counter()
+            start_time = clock()
             call()
-            samples.append(time.perf_counter() - start_time)
-    return [statistics.median(samples) for samples in times]
+            samples.append(clock() - start_time)
+    return times
+
+
+def measure_seconds(*calls):
+    """Returns the median time of each call."""
+    return [statistics.median(samples) for samples in measure_rounds(*calls)]
 
 
 def make_step(call, tensors, dy):

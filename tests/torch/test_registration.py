@@ -65,6 +65,48 @@ class Programs(unittest.TestCase):
                 self.assertTrue(torch.equal(compiled(x), call(x)))
             self.assertEqual(count.frame_count, 1)
 
+    def test_pieces_of_a_recurrence(self):
+        """A state goes from piece to piece within a compiled program."""
+        def feed(x, a, w, state):
+            rows = []
+            for first in range(0, LENGTH, 5):
+                piece = slice(first, first + 5)
+                y, state = F.decaying_sum_with_state(x[:, piece], a if a.dim() == 2 else a[:, :, piece], w, state,
+                                                     is_complex=w.size(0) == 4)
+                rows.append(y)
+            return torch.cat(rows, 1), state
+
+        for numbers, per_row, backend in ((2, False, "inductor"), (2, True, "aot_eager"), (4, False, "aot_eager"), (4, True, "aot_eager")):
+            with self.subTest(numbers=numbers, per_row=per_row, backend=backend):
+                torch._dynamo.reset()
+                shape = (BATCH, numbers, LENGTH, CHANNELS) if per_row else (numbers, CHANNELS)
+                tensors = [torch.randn(BATCH, LENGTH, CHANNELS), torch.rand(*shape) - 0.5, torch.randn(numbers, CHANNELS),
+                           torch.randn(BATCH, numbers, CHANNELS)]
+                dys = torch.randn(BATCH, LENGTH, CHANNELS), torch.randn(BATCH, numbers, CHANNELS)
+                results = []
+                for call in (feed, torch.compile(feed, fullgraph=True, backend=backend)):
+                    leaves = [x.clone().requires_grad_() for x in tensors]
+                    outputs = call(*leaves)
+                    results.append([*outputs, *torch.autograd.grad(outputs, leaves, dys)])
+                for name, x, expected in zip(("y", "state", "dx", "da", "dw", "dinitial"), *results):
+                    if backend == "inductor" and name in ("da", "dw"):  # sums over the pieces
+                        torch.testing.assert_close(x, expected)
+                    else:
+                        self.assertTrue(torch.equal(x, expected), name)
+
+    def test_a_step_of_a_recurrence_is_compiled_once(self):
+        torch._dynamo.reset()
+        count = CompileCounter()
+        step = torch.compile(F.decaying_sum_with_state, fullgraph=True, backend=count)
+        x, a, w = torch.randn(BATCH, LENGTH, CHANNELS), torch.rand(2, CHANNELS), torch.randn(2, CHANNELS)
+        y, last = F.decaying_sum_with_state(x, a, w)
+        state = torch.zeros_like(last)
+        for n in range(LENGTH):
+            row, state = step(x[:, n:n + 1], a, w, state)
+            self.assertTrue(torch.equal(row[:, 0], y[:, n]))
+        self.assertTrue(torch.equal(state, last))
+        self.assertEqual(count.frame_count, 1)
+
     def test_inductor(self):
         torch._dynamo.reset()
         compiled = torch.compile(lambda x: F.slicing_sort(2 * x + 1).relu(), fullgraph=True)

@@ -97,9 +97,9 @@ def document(title, width, height, body):
                       f'height="{height}" role="img">', f"<title>{title}</title>", STYLE, *body, "</svg>", ""])
 
 
-def matrices_svg(title, panels, rows, cell, between, in_row):
-    """Square matrices of queries and keys, `in_row` side by side, on a card. A panel: (heading, note, what draws its cells at an
-    origin)."""
+def matrices_svg(title, panels, rows, cell, between, in_row, axes=("keys", "queries")):
+    """Square matrices, `in_row` side by side, on a card. A panel: (heading, note, what draws its cells at an origin). `axes`:
+    what columns and rows are."""
     side, step, lines = rows * cell, 82, -(-len(panels) // in_row)
     width = 2 * MARGIN + in_row * (side + between) - between + 12
     height = TOP + (lines - 1) * (side + step) + side + 30
@@ -109,9 +109,9 @@ def matrices_svg(title, panels, rows, cell, between, in_row):
         body.append(f'<text class="title" x="{origin}" y="{top - 26}">{heading}</text>')
         body.append(f'<text class="note" x="{origin}" y="{top - 9}">{note}</text>')
         body += draw_cells(origin, top)
-        body.append(f'<text class="axis" x="{origin + side - 1}" y="{top + side + 14}" text-anchor="end">keys</text>')
+        body.append(f'<text class="axis" x="{origin + side - 1}" y="{top + side + 14}" text-anchor="end">{axes[0]}</text>')
         body.append(f'<text class="axis" x="{origin - 5}" y="{top + side}" transform="rotate(-90 {origin - 5} {top + side})">'
-                    "queries</text>")
+                    f"{axes[1]}</text>")
     return document(title, width, height, body)
 
 
@@ -130,6 +130,19 @@ def weight_cells(matrix, cell, largest, color_of):
             f'<path fill="{color_of(weight)}" opacity="{min(1, abs(weight) / largest):.2f}" d="{"".join(squares[weight])}"/>'
             for weight in sorted(squares) if weight]
     return draw
+
+
+def percents(example, names):
+    """{name: rows of percents}, in the order of an example's output: lines of numbers below each name."""
+    comment = (EXAMPLES / example).read_text(encoding="utf-8").split("// output:\n")[1]
+    found, rows = {}, []
+    for line in comment.splitlines():
+        text = line[3:].strip()
+        if text in names:
+            rows = found[text] = []
+        else:
+            rows.append([int(weight) for weight in text.split()])
+    return found
 
 
 def slicing_sort(columns):

@@ -101,16 +101,15 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
                                  enable_gqa=False):
     """`softmax_attention` with the arguments of `torch.nn.functional.scaled_dot_product_attention`, which it replaces.
 
-    query: `[.., heads, queries, channels]`, key and value likewise, with three axes or more. attn_mask: booleans (True:
-    the query sees the key) or numbers added to the scores, of a shape that broadcasts to `[.., heads, queries, keys]`.
-    `is_causal` aligns query 0 with key 0. With `enable_gqa`, key and value may have a divisor of query's heads. Unlike
-    some of torch's kernels, a query without keys gets 0 instead of NaN.
+    query: `[.., heads, queries, channels]`, key and value likewise, with two axes or more. Axes in front of the last two
+    broadcast, as in torch's products. attn_mask: booleans (True: the query sees the key) or numbers added to the scores,
+    of a shape that broadcasts to `[.., heads, queries, keys]`. `is_causal` aligns query 0 with key 0. With `enable_gqa`,
+    key and value may have a divisor of query's heads. A query without keys gets 0, as by torch's kernels; by torch's
+    documented formula it would get NaN. Pairs that booleans exclude are not read: their NaN has no effect.
     """
     if is_causal and attn_mask is not None:
         raise RuntimeError("scaled_dot_product_attention: attn_mask must be None with is_causal")
-    if not enable_gqa and query.dim() > 3 and query.size(-3) != key.size(-3):
-        raise RuntimeError(f"scaled_dot_product_attention: key has {key.size(-3)} heads, query {query.size(-3)}: "
-                           "grouped heads need enable_gqa=True")
+    query, key, value = broadcast_batches(query, key, value, 3 if enable_gqa else 2)
     q, k, v = (as_four_axes(x) for x in (query, key, value))
     bias = allowed = None
     if attn_mask is not None:
@@ -123,6 +122,18 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             bias = as_four_axes(table).expand(-1, -1, query.size(-2), -1).to(query.dtype)
     y = softmax_attention(q, k, v, bias, "causal" if is_causal else "full", scale, dropout=dropout_p, allowed=allowed)
     return y.reshape(*query.shape[:-1], value.size(-1))
+
+
+def broadcast_batches(query, key, value, trailing):
+    """Expands the axes in front of the last `trailing` ones to a common shape."""
+    tensors = query, key, value
+    try:
+        shape = torch.broadcast_shapes(*(x.shape[:-trailing] for x in tensors))
+    except RuntimeError:
+        shapes = ", ".join(str(list(x.shape)) for x in tensors)
+        raise RuntimeError(f"scaled_dot_product_attention: query, key and value of {shapes} do not broadcast"
+                           + (": grouped heads need enable_gqa=True" if trailing == 2 else "")) from None
+    return [x.expand(*shape, *x.shape[-trailing:]) for x in tensors]
 
 
 def as_four_axes(x):

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Draws decaying_sum_map.svg: recurrences as matrices that multiply the rows. The weights are what
+examples/decaying_sum_map.cpp prints, which a test compares with the comment at its end, read here. Needs nothing but
+Python; --check only compares."""
+import sys
+
+from draw_attention import COLOURS, HERE, matrices_svg, percents, weight_cells
+
+CELL = 11
+TITLES = {"one state": ("One state", "a = 0.8, constant"),
+          "three states": ("Three states", "a = 0.3, 0.75, 0.97"),
+          "reverse": ("Reverse", "a = 0.8"),
+          "both": ("Both directions", "0.8 forward, 0.5 back"),
+          "complex": ("A complex state", "0.85 exp(0.7 i), orange: &lt; 0"),
+          "per row": ("A decay per row", "0.85, and 0 at rows 6 and 11")}
+
+
+def svg():
+    panels = [(*TITLES[name], weight_cells(rows, CELL, 100, lambda weight: COLOURS[weight < 0]))
+              for name, rows in percents("decaying_sum_map.cpp", TITLES).items()]
+    return matrices_svg("Six recurrences as matrices: how much each row of x counts in each row of y", panels, 16, CELL, 46, 3,
+                        axes=("rows of x", "rows of y"))
+
+
+def main():
+    target, text = HERE / "decaying_sum_map.svg", svg()
+    if sys.argv[1:] != ["--check"]:
+        target.write_text(text, encoding="utf-8")
+    elif not target.exists() or target.read_text(encoding="utf-8") != text:
+        sys.exit(f"{target.name} is out of date: run docs/operators/pictures/draw_decaying_sum.py")
+
+
+main()

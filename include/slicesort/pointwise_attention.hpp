@@ -3,11 +3,11 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/call.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/pointwise_attention/host.hpp>
 #include <slicesort/detail/pointwise_attention/params.hpp>
-#include <slicesort/detail/softmax_attention/call.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/error.hpp>
 #include <slicesort/exec.hpp>
@@ -93,6 +93,12 @@ class pointwise_attention {
 
   constexpr Mask const& mask() const { return mask_; }
   constexpr Function const& function() const { return function_; }
+  /// Factor of the scores, for q with `channels` channels; 0 if it is `per_key{}`.
+  double scale(index_t channels) const {
+    if (scale_.is_given || scale_.is_per_key) return scale_.factor;
+    return channels > 0 ? 1 / std::sqrt(static_cast<double>(channels)) : 1.0;
+  }
+  constexpr bool scales_per_key() const { return scale_.is_per_key; }
 
   /// Bytes of workspace for a forward or backward call with q and v of these shapes; launches
   /// nothing. Rejects the shapes and policies that `forward` rejects. Backward with a relative
@@ -110,7 +116,7 @@ class pointwise_attention {
             detail::if_view_of_heads<View> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&inputs)[Count],
                                              gradients_of<View> const& grads = {}) const {
-    auto const e = detail::attention_extents::of<View>(inputs, grads);
+    auto const e = detail::attention_extents::from_views<View>(inputs, grads);
     return workspace_bytes<element_of<View>>(exec, e.q, e.v, e.dbias);
   }
 
@@ -153,11 +159,6 @@ class pointwise_attention {
                                "(exec, dy, {q, k, v}, {dq, dk, dv}, workspace, options)");
 
  private:
-  double scale(index_t channels) const {
-    if (scale_.is_given || scale_.is_per_key) return scale_.factor;
-    return channels > 0 ? 1 / std::sqrt(static_cast<double>(channels)) : 1.0;
-  }
-
   template <class Params, class T, class Options>
   Params params_of(attention_inputs<T> const& in, Options const& options) const {
     Params params{mask_, function_};
@@ -171,15 +172,17 @@ class pointwise_attention {
   template <class Exec, class Params, class Rules>
   detail::outcome<Exec> call(Exec const& exec, Params& params, workspace memory,
                              dropout const& dropped, Rules const& rules) const {
-    return detail::call_attention<op>(
-        exec, params, memory, allowed_heads, rules,
-        [&](detail::checker& c, detail::attention_info const& inputs) {
-          if (dropped.rate != 0)
-            c.fail(error_kind::argument,
-                   "dropout.rate is %g, must be 0: pointwise attention has no dropout",
-                   dropped.rate);
-          c.policy("function", function_, inputs.q.shape.channels);
-        });
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::check_attention_call(
+          c, params, allowed_heads, rules,
+          [&](detail::checker&, detail::attention_info const& inputs) {
+            if (dropped.rate != 0)
+              c.fail(error_kind::argument,
+                     "dropout.rate is %g, must be 0: pointwise attention has no dropout",
+                     dropped.rate);
+            c.policy("function", function_, inputs.q.shape.channels);
+          });
+    });
   }
 
   Mask mask_;

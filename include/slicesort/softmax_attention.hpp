@@ -3,10 +3,10 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/call.hpp>
+#include <slicesort/detail/attention/pair_check.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
-#include <slicesort/detail/softmax_attention/call.hpp>
-#include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/detail/softmax_attention/host.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
@@ -139,7 +139,7 @@ class softmax_attention {
             detail::if_view_of_heads<View> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&inputs)[Count],
                                              gradients_of<View> const& grads = {}) const {
-    auto const e = detail::attention_extents::of<View>(inputs, grads);
+    auto const e = detail::attention_extents::from_views<View>(inputs, grads);
     return workspace_bytes<element_of<View>>(exec, e.q, e.v, e.dbias);
   }
 
@@ -219,11 +219,12 @@ class softmax_attention {
         traits::runs_on(detail::can_read_memory<Exec>),
         "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
         "cblas with exec::host, cublas with exec::cuda.");
-    return detail::call_attention<op>(
-        exec, params, memory, allowed_heads, rules,
-        [&](detail::checker& c, detail::attention_info const& inputs) {
-          detail::check_dropout(c, params.drop, inputs.q.shape.heads);
-        });
+    return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
+      detail::check_attention_call(c, params, allowed_heads, rules,
+                                   [&](detail::checker&, detail::attention_info const& inputs) {
+                                     detail::check_dropout(c, params.drop, inputs.q.shape.heads);
+                                   });
+    });
   }
 
   static constexpr detail::axis_names state_axes =

@@ -11,11 +11,11 @@
 // - custom_score_function: (1 + |s| / 2 + d / 4) d and 4 u of the terms; the slope d / 2 and 3 u.
 #pragma once
 
+#include "operators/custom_score_function.hpp"
 #include "softmax_attention/check.hpp"
 #include "softmax_attention/oracle.hpp"
 #include "softmax_attention/problem.hpp"
 #include "support/buffers.hpp"
-#include "support/custom_score_function.hpp"
 
 #include <slicesort/pointwise_attention.hpp>
 

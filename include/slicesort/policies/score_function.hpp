@@ -3,17 +3,17 @@
 /// softmax.
 ///
 /// A user-defined function is any trivially copyable type with
-/// - `template <class A> A value(A score) const`: the weight of a score;
-/// - `template <class A> A slope(A score) const`: its derivative;
+/// - `A value(A score) const`: the weight of a score;
+/// - `A slope(A score) const`: its derivative;
 ///
-/// for A = float, the accumulator of all types except double, and for A = double (two overloads
-/// each, or templates). It may add `char const* validate(index_t channels) const`, which returns null
-/// or the error of its parameters. For `exec::cuda` both must be `__host__ __device__`. They are not called
-/// for masked pairs and scores of -infinity, whose weights and gradients are 0.
+/// for A = float, the accumulator of all types except double, and for A = double: two overloads
+/// each, or templates. It may add `char const* validate(index_t channels) const`, which returns
+/// null or the error of its parameters. For `exec::cuda` all but `validate` must be
+/// `__host__ __device__`. Masked pairs and scores of -infinity have weights and gradients of 0,
+/// whatever the function returns.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
-#include <slicesort/detail/math/error_function.hpp>
 #include <slicesort/tensor_view.hpp>
 
 SLICESORT_TYPES_BEGIN
@@ -21,7 +21,8 @@ SLICESORT_TYPES_BEGIN
 namespace score_function {
 
 /// `(1 + erf((s - mean) / (deviation * sqrt(2)))) / 2`, the distribution function of a normal
-/// distribution. The defaults approximate `squared_relu` (MEGA, Ma et al., 2022, eq. 16).
+/// distribution. With the defaults its value and slope at `sqrt(1/2)` are those of `squared_relu`
+/// (MEGA, Ma et al., 2022, eq. 16).
 struct laplace {
   double mean = 0.707107, deviation = 0.282095;  ///< up to 1e15; deviation at least 1e-15
 
@@ -30,15 +31,6 @@ struct laplace {
     if (!(1e-15 <= deviation && deviation <= 1e15))
       return "laplace: deviation must be in 1e-15..1e15";
     return nullptr;
-  }
-
-  template <class A>
-  SLICESORT_HD_ABI_TAG A value(A score) const {
-    return detail::normal_distribution<A>(mean, deviation).value(score);
-  }
-  template <class A>
-  SLICESORT_HD_ABI_TAG A slope(A score) const {
-    return detail::normal_distribution<A>(mean, deviation).slope(score);
   }
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bit-reproducible error function, and distribution function and density of a normal distribution
-// (error_function.inl). |x| < 1: x plus x times a polynomial in x^2; else 1 - exp(log erfc(|x|)), with a
-// polynomial for the logarithm. Both are minimax in the error of erf, up to a quarter of a unit in
-// the last place.
+// (error_function.inl). erf(x) is x plus x times a polynomial in x^2 if |x| < 1, else
+// 1 - exp(log erfc(|x|)), with a polynomial for the logarithm. Polynomials are minimax in the error
+// of erf, which is up to an eighth of half a unit in the last place.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -26,7 +26,8 @@ struct erf_table<double> {
   static constexpr double limit = 5.95;
 };
 
-// Coefficients of (x^2)^k in erf(x) / x - 1 for |x| < 1, and of x^k in log(erfc(x)) for 1 <= x <= limit.
+// Coefficients of (x^2)^k in erf(x) / x - 1 for |x| < 1, and of x^k in log(erfc(x)) for x in
+// 1 .. limit.
 template <class A>
 SLICESORT_HD constexpr A erf_inner_coefficient(int k) {
   if constexpr (sizeof(A) == sizeof(float)) {

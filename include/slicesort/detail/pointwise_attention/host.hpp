@@ -3,13 +3,13 @@
 // a function of each score.
 #pragma once
 
+#include <slicesort/detail/attention/host/backward.hpp>
+#include <slicesort/detail/attention/host/forward.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/pointwise_attention/params.hpp>
-#include <slicesort/detail/softmax_attention/host/backward.hpp>
-#include <slicesort/detail/softmax_attention/host/forward.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/mask_protocol.hpp>

@@ -78,7 +78,7 @@ struct pointwise_attention_backward {
   attention_shape shape() const { return {in.q.extents(), in.v.extents(), grads.dbias.extents()}; }
 };
 
-template <class Mask, class Function>
+template <class Mask, class Function = score_function::laplace>
 struct pointwise_attention_op {
   using shape = attention_shape;
   template <class T>
@@ -95,7 +95,8 @@ inline constexpr bool has_value_and_slope<
     std::void_t<decltype(static_cast<float>(std::declval<Function const&>().value(1.0F))),
                 decltype(static_cast<float>(std::declval<Function const&>().slope(1.0F)))>> = true;
 template <class Function>
-using is_score_function = std::bool_constant<has_value_and_slope<Function>>;
+using is_score_function = std::bool_constant<has_value_and_slope<Function> ||
+                                             std::is_same_v<Function, score_function::laplace>>;
 
 // Constructor argument: a factor, or `per_key`.
 struct score_scale {

@@ -3,13 +3,13 @@
 // compiled once per element type.
 #pragma once
 
+#include <slicesort/detail/attention/host/backward.hpp>
+#include <slicesort/detail/attention/host/forward.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/softmax_attention/host/backward.hpp>
-#include <slicesort/detail/softmax_attention/host/forward.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/workspace.hpp>

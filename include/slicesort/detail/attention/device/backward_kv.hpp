@@ -344,12 +344,13 @@ struct attention_backward_kv_kernel {
     int const thread_in_group = tile_lane(Block::opaque(block.rank())).thread_in_group;
     SLICESORT_UNROLL
     for (int column = 0; column < scores::lane_columns; ++column) {
-      stats const query = stats_of_query<Weights>(
-          smem.query, first + column / 2 * 8 + 2 * thread_in_group + column % 2);
+      stats query{};
+      if constexpr (has_stats)
+        query = smem.query[first + column / 2 * 8 + 2 * thread_in_group + column % 2];
       SLICESORT_UNROLL
       for (int row = 0; row < scores::lane_rows; ++row) {
         A &score = s.at(row, column), &dweight = dp.at(row, column);
-        auto const result = weights.weigh(block, score, score_scale, query, dweight);
+        auto const result = weights.weigh(block, score, score_scale, &query, dweight);
         score = result.weight, dweight = result.score_grad;
       }
     }

@@ -95,10 +95,9 @@ struct attention_forward_kernel {
     outputs out;
     out.clear();
 
-    // Without a bias, `rows` applies the scale, if it is positive.
-    A const score_scale = weights.scale_of(block, scale, task.keys);
-    bool const scales_later = in.bias.data() == nullptr && score_scale > A(0);
-    row_state rows(weights, scales_later ? score_scale : A(1));
+    // Without a bias, `rows` scales the scores, if the scale is positive.
+    bool const scales_later = in.bias.data() == nullptr && sample_scale(block, task) > A(0);
+    row_state rows(weights, sample_scale(block, task), scales_later);
 
     index_t const end = smem.bounds->last;
     index_t key = smem.bounds->first / keys_per_tile * keys_per_tile;
@@ -110,7 +109,7 @@ struct attention_forward_kernel {
       s.clear();
       multiply_qk(block, smem, s, key, end, qk_chunks);
       if (tests_each_key<Mask> || !scales_later || !is_covered(smem, key))
-        add_bias(block, smem, s, key, scales_later ? A(1) : score_scale);
+        add_bias(block, smem, s, key, scales_later);
       rows.weigh(block, s, out);
       if constexpr (Weights::supports_dropout)
         if (weights.dropout.is_enabled()) apply_dropout(block, s, task, key);
@@ -167,6 +166,11 @@ struct attention_forward_kernel {
       key += keys_per_tile;
     return key;
   }
+  // Computed anew for each use, because the sums occupy the registers.
+  template <class Block>
+  SLICESORT_HD_INLINE A sample_scale(Block& block, attention_task const& task) const {
+    return weights.scale_of(block, scale, task.keys);
+  }
   static SLICESORT_HD int valid_channels(index_t remaining) {
     return remaining < Width ? static_cast<int>(remaining) : Width;
   }
@@ -209,10 +213,13 @@ struct attention_forward_kernel {
     }
   }
 
-  // S = score_scale * S + bias, or -infinity where masked. Reuses the memory of the keys.
+  // S = S * scale + bias, or -infinity where masked; without the scale if `scales_later`. Reuses
+  // the memory of the keys.
   template <class Block>
   SLICESORT_HD_INLINE void add_bias(Block& block, memory const& smem, scores& s, index_t key,
-                                    A score_scale) const {
+                                    bool scales_later) const {
+    A const full_scale = sample_scale(block, *smem.task);
+    A const score_scale = scales_later ? A(1) : full_scale;
     T* const bias_tile = smem.k->value;  // [queries of the block, keys_per_tile]
     block.sync();
     stage_bias<false, keys_per_tile>(block, bias_tile, queries_per_block(),
@@ -235,8 +242,9 @@ struct attention_forward_kernel {
   SLICESORT_HD_INLINE void store_outputs(Block& block, memory const& smem, outputs& out,
                                          row_state const& rows) const {
     attention_task const& task = *smem.task;
-    rows.finish(block, weights, task, task.first + first_query_of_warp(block),
-                in.q.extents().length, out);
+    rows.finish(
+        block, weights, task, first_query_of_warp(block), in.q.extents().length,
+        [&] { return sample_scale(block, task); }, out);
     head_results<T> const results(y, task.head, task.queries, grad_mode::overwrite);
     A* const staging = reinterpret_cast<A*>(smem.q);
     SLICESORT_UNROLL

@@ -212,8 +212,8 @@ struct score_grad_tile {
     for (int i = 0; i < scores::count; ++i)
       dp[i] = weights
                   .weigh(block, s[i], score_scale,
-                         stats_of_query<Weights>(
-                             smem.query, walk.warp_row + scores::lane_row(i) * 8 + lane_group),
+                         stats_of_query(smem.query,
+                                        walk.warp_row + scores::lane_row(i) * 8 + lane_group),
                          dp[i])
                   .score_grad;
   }

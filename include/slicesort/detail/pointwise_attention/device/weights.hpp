@@ -36,8 +36,8 @@ struct pointwise_weights {
     Function function;
     A factor;
 
-    SLICESORT_HD_INLINE row_state(pointwise_weights const& weights, A score_factor)
-        : function(weights.function), factor(score_factor) {}
+    SLICESORT_HD_INLINE row_state(pointwise_weights const& weights, A scale, bool scales_scores)
+        : function(weights.function), factor(scales_scores ? scale : A(1)) {}
 
     template <class Block, int Columns, class Outputs>
     SLICESORT_HD_INLINE void weigh(Block& block, register_tile<A, Rows, Columns>& s,
@@ -46,19 +46,17 @@ struct pointwise_weights {
       for (int i = 0; i < s.count; ++i)
         s[i] = score_weight(function, block.fused_multiply_add(s[i], factor, A(0)));
     }
-    template <class Block, class Outputs>
-    SLICESORT_HD_INLINE void finish(Block&, pointwise_weights const&, attention_task const&,
-                                    index_t, index_t, Outputs&) const {}
+    template <class Block, class Scale, class Outputs>
+    SLICESORT_HD_INLINE void finish(Block&, pointwise_weights const&, attention_task const&, int,
+                                    index_t, Scale const&, Outputs&) const {}
   };
 
   template <class Block>
   SLICESORT_HD_INLINE weight_and_score_grad<A> weigh(Block& block, A product, A score_scale,
-                                                     stats const&, A dweight) const {
+                                                     stats const*, A dweight) const {
     A const score = block.fused_multiply_add(product, score_scale, A(0));
     return {score_weight(function, score),
-            is_minus_infinity(score)
-                ? A(0)
-                : block.fused_multiply_add(score_slope(function, score), dweight, A(0))};
+            block.fused_multiply_add(score_slope(function, score), dweight, A(0))};
   }
 };
 

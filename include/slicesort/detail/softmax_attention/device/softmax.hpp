@@ -62,10 +62,11 @@ struct softmax_forward {
   template <int Rows>
   struct row_state {
     row_values<A, Rows> max, sum;
-    A factor, exp_factor;
+    bool scales;  // true if the exponential applies the scale of the scores
+    A exp_factor;
 
-    SLICESORT_HD_INLINE row_state(softmax_forward const&, A score_factor)
-        : factor(score_factor), exp_factor(exp_factor_of<T>(score_factor)) {
+    SLICESORT_HD_INLINE row_state(softmax_forward const&, A scale, bool scales_scores)
+        : scales(scales_scores), exp_factor(exp_factor_of<T>(scales_scores ? scale : A(1))) {
       max.fill(min_score<A>), sum.fill(A(0));
     }
 
@@ -89,9 +90,10 @@ struct softmax_forward {
     }
 
     // Computes O = O / l and saves the state.
-    template <class Block, int OutputColumns>
+    template <class Block, class Scale, int OutputColumns>
     SLICESORT_HD_INLINE void finish(Block& block, softmax_forward const& weights,
-                                    attention_task const& task, index_t first, index_t queries,
+                                    attention_task const& task, int first, index_t queries,
+                                    Scale const& scale,
                                     register_tile<A, Rows, OutputColumns>& out) const {
       tile_lane const lane(block.rank());
       SLICESORT_UNROLL
@@ -102,13 +104,14 @@ struct softmax_forward {
         scale_row(out, i,
                   weights.dropout.is_enabled() ? inv_sum * static_cast<A>(weights.dropout.scale)
                                                : inv_sum);
-        index_t const row = first + lane.group + 8 * i;
+        index_t const row = task.first + first + lane.group + 8 * i;
         if (weights.state.data() != nullptr && task.channel == 0 && lane.thread_in_group == 0 &&
             row < queries) {
           bool const valid = row < task.queries;
+          A const row_max = scales ? max[i] * scale() : max[i];
           save_statistics(
               weights.state, task.head, row,
-              row_statistics<A>{valid ? max[i] * factor : min_score<A>, valid ? row_sum : A(0)});
+              row_statistics<A>{valid ? row_max : min_score<A>, valid ? row_sum : A(0)});
         }
       }
     }
@@ -133,11 +136,11 @@ struct softmax_backward {
   // Clamps the score to the saved maximum, which it may exceed due to rounding.
   template <class Block>
   static SLICESORT_HD_INLINE weight_and_score_grad<A> weigh(Block& block, A product, A score_scale,
-                                                            stats const& s, A dweight) {
-    A const excess = block.multiply_add(product, score_scale, -s.max);
+                                                            stats const* s, A dweight) {
+    A const excess = block.multiply_add(product, score_scale, -s->max);
     A const weight =
-        exp_scaled<T>(block, excess > A(0) ? A(0) : excess, exp_factor_of<T>(A(1))) * s.inv_sum;
-    return {weight, weight * (dweight - s.delta)};
+        exp_scaled<T>(block, excess > A(0) ? A(0) : excess, exp_factor_of<T>(A(1))) * s->inv_sum;
+    return {weight, weight * (dweight - s->delta)};
   }
 };
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
+#include <slicesort/detail/pointwise_attention/params.hpp>
+#include <slicesort/policies/score_function.hpp>
 
 namespace support {
 
@@ -20,3 +22,13 @@ struct custom_score_function {
 };
 
 }  // namespace support
+
+// Tags of units.cmake, without a comma.
+SLICESORT_DETAIL_BEGIN
+
+template <class Mask>
+using squared_relu_attention_op = pointwise_attention_op<Mask, score_function::squared_relu>;
+template <class Mask>
+using custom_attention_op = pointwise_attention_op<Mask, support::custom_score_function>;
+
+SLICESORT_DETAIL_END

@@ -2,11 +2,11 @@
 // Fills the kernel table for one instruction set.
 
 // clang-format off
-#include <slicesort/detail/pointwise_attention/host/score_functions.inl>
-#include <slicesort/detail/softmax_attention/host/dropout.inl>
-#include <slicesort/detail/softmax_attention/host/native_products.inl>
-#include <slicesort/detail/softmax_attention/host/softmax.inl>
-#include <slicesort/detail/softmax_attention/host/tile_transpose.inl>
+#include <slicesort/detail/attention/host/score_functions.inl>
+#include <slicesort/detail/attention/host/dropout.inl>
+#include <slicesort/detail/attention/host/native_products.inl>
+#include <slicesort/detail/attention/host/softmax.inl>
+#include <slicesort/detail/attention/host/tile_transpose.inl>
 // clang-format on
 
 template <class T>

@@ -6,11 +6,11 @@
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/attention/dropout.hpp>
 #include <slicesort/detail/attention/head.hpp>
+#include <slicesort/detail/attention/host/sparse_mask.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
-#include <slicesort/detail/softmax_attention/host/sparse_mask.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/policies/attention_algorithm.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and calls that softmax_attention and pointwise_attention share.
+// Checks and calls of operators with scores per pair.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/attention/bias.hpp>
 #include <slicesort/detail/attention/check.hpp>
+#include <slicesort/detail/attention/pair_check.hpp>
 #include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/call.hpp>
-#include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
@@ -31,8 +31,8 @@ struct attention_extents {
   attention_shape shape() const { return {q, v, dbias}; }
 
   template <class View, std::size_t Count>
-  static attention_extents of(View const (&inputs)[Count],
-                              attention_gradients_of<View> const& grads) {
+  static attention_extents from_views(View const (&inputs)[Count],
+                                      attention_gradients_of<View> const& grads) {
     static_assert(Count == 3 || Count == 4, "slicesort: these are {q, k, v} or {q, k, v, bias}.");
     return {view_of_heads_t<View>(inputs[0]).extents(), view_of_heads_t<View>(inputs[2]).extents(),
             grads.dbias.extents()};
@@ -54,24 +54,21 @@ outcome_size<Exec> attention_workspace_bytes(Exec const& exec, char const* name,
   });
 }
 
-// Checks the inputs, then the other tensors by rules(checker, inputs), then the policies, and calls
-// the backend.
-template <class Op, class Exec, class Params, class Rules, class PolicyRules>
-outcome<Exec> call_attention(Exec const& exec, Params& params, workspace memory, kv_heads allowed,
-                             Rules const& rules, PolicyRules const& check_policies) {
-  return call<Op>(exec, params, memory, [&](checker& c) {
-    auto const inputs = info_of(params.in);
-    check_attention<accumulator_t<typename Params::element>>(c, inputs, params.scale,
-                                                             params.lengths, allowed);
-    rules(c, inputs);
-    if (c.ok()) check_policies(c, inputs);
-    if (c.ok())
-      check_mask(
-          c, params.mask,
-          {inputs.v.shape.length, inputs.q.shape.length, params.lengths.keys.data() != nullptr,
-           inputs.q.shape.batch, inputs.q.shape.heads});
-    if (c.ok()) params.in.bias = pair_bias(params.in);
-  });
+// Checks the inputs, then the other tensors by rules(checker, inputs), the operator's own policies
+// by check_policies(checker, inputs), and the mask. Views the bias per pair.
+template <class Params, class Rules, class PolicyRules>
+void check_attention_call(checker& c, Params& params, kv_heads allowed, Rules const& rules,
+                          PolicyRules const& check_policies) {
+  auto const inputs = info_of(params.in);
+  check_attention<accumulator_t<typename Params::element>>(c, inputs, params.scale, params.lengths,
+                                                           allowed);
+  rules(c, inputs);
+  if (c.ok()) check_policies(c, inputs);
+  if (c.ok())
+    check_mask(c, params.mask,
+               {inputs.v.shape.length, inputs.q.shape.length, params.lengths.keys.data() != nullptr,
+                inputs.q.shape.batch, inputs.q.shape.heads});
+  if (c.ok()) params.in.bias = pair_bias(params.in);
 }
 
 SLICESORT_DETAIL_END

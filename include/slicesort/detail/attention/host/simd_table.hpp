@@ -2,6 +2,7 @@
 // SIMD kernels of softmax_attention, as a table of function pointers.
 #pragma once
 
+#include <slicesort/detail/attention/host/tile.hpp>
 #include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/lane_values.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
@@ -10,7 +11,6 @@
 #include <slicesort/detail/math/counter_hash.hpp>
 #include <slicesort/detail/math/error_function.hpp>
 #include <slicesort/detail/math/exponential.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/policies/attention_algorithm.hpp>
@@ -69,7 +69,7 @@ struct attention_kernels : row_kernels<T> {
   }
 };
 
-#define SLICESORT_TARGET_INCLUDE <slicesort/detail/softmax_attention/host/simd_table.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/attention/host/simd_table.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argument checks of softmax_attention that do not depend on the mask or the algorithm.
+// Argument checks of operators with scores per pair, which have a bias and a mask.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

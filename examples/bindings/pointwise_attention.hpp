@@ -12,8 +12,8 @@
 
 namespace bindings {
 
-/// Arguments of pointwise attention besides its tensors. `function` is `laplace{mean, deviation}` or
-/// `squared_relu`; with `per_key`, `scale` must be missing.
+/// Arguments of pointwise attention besides its tensors. `function`: `laplace{mean, deviation}` or
+/// `squared_relu`. With `per_key`, `scale` must be missing.
 struct pointwise_arguments {
   std::string mask, function;
   std::optional<double> scale;

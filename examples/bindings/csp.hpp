@@ -2,8 +2,8 @@
 // csp and sinkhorn_csp with element type, tensor rank and policies chosen at run time.
 #pragma once
 
-#include "named_order.hpp"
-#include "named_shift.hpp"
+#include "policies/named_order.hpp"
+#include "policies/named_shift.hpp"
 
 #include <slicesort/csp.hpp>
 #include <slicesort/sinkhorn_csp.hpp>

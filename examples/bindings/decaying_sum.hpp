@@ -2,7 +2,7 @@
 // decaying_sum with run-time types.
 #pragma once
 
-#include "policy.hpp"
+#include "policies/policy.hpp"
 
 #include <slicesort/decaying_sum.hpp>
 

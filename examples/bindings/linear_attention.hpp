@@ -2,7 +2,7 @@
 // linear_attention with element type, tensor rank and policies chosen at run time.
 #pragma once
 
-#include "policy.hpp"
+#include "policies/policy.hpp"
 
 #include <slicesort/linear_attention.hpp>
 

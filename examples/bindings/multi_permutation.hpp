@@ -2,7 +2,7 @@
 // multi_permutation with element type, tensor rank and policies chosen at run time.
 #pragma once
 
-#include "named_order.hpp"
+#include "policies/named_order.hpp"
 
 #include <slicesort/multi_permutation.hpp>
 

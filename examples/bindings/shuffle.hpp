@@ -3,7 +3,7 @@
 // one per channel.
 #pragma once
 
-#include "policy.hpp"
+#include "policies/policy.hpp"
 
 #include <slicesort/shuffle.hpp>
 

@@ -5,7 +5,7 @@
 // is unspecified.
 #pragma once
 
-#include "named_order.hpp"
+#include "policies/named_order.hpp"
 
 #include <slicesort/permute.hpp>
 #include <slicesort/slicing_sort.hpp>

@@ -3,7 +3,7 @@
 // time.
 #pragma once
 
-#include "named_mask.hpp"
+#include "attention.hpp"
 
 #include <slicesort/merge_attention.hpp>
 #include <slicesort/softmax_attention.hpp>
@@ -27,42 +27,15 @@ struct attention_arguments {
 
   /// Returns the operator for keys of shape `[batch, heads, keys, channels]`.
   ss::softmax_attention<named_mask> op(array const& k) const {
-    stored_masks stored;
-    if (allowed)
-      stored.allowed = ss::mask::tensor{
-          view4<bool const>(*allowed, "[batch or 1, heads or 1, queries or 1, keys]")};
-    if (segments)
-      stored.segments =
-          ss::mask::segments<index_t>{view1<index_t const>(*segments, "[segments + 1]")};
-    return ss::softmax_attention<named_mask>(named_mask(mask, k.extents[2], stored), scale);
+    return ss::softmax_attention<named_mask>(mask_of(mask, k, allowed, segments), scale);
   }
   auto valid_lengths() const { return ss::lengths(lengths_of(lengths), lengths_of(query_lengths)); }
   ss::dropout dropout_options() const { return {dropout, static_cast<std::uint64_t>(seed)}; }
 };
 
-/// Inputs or gradients of attention; the bias is optional.
-struct attention_arrays {
-  array q, k, v;
-  optional_array bias;
-};
-
 namespace detail {
-
-inline constexpr char const* query_axes = "[batch, heads, queries, channels]";
-inline constexpr char const* key_axes = "[batch, heads, keys, channels]";
-inline constexpr char const* value_axes = "[batch, heads, keys, values]";
-inline constexpr char const* output_axes = "[batch, heads, queries, values]";
-inline constexpr char const* bias_axes =
-    "[batch, heads, queries, keys] or [batch, heads, 1, queries + keys - 1]";
 inline constexpr char const* softmax_state_axes = "[batch, heads, queries, 2]";
-
-template <class T>
-ss::attention_inputs<T> inputs(attention_arrays const& arrays) {
-  return {view4<T const>(arrays.q, query_axes), view4<T const>(arrays.k, key_axes),
-          view4<T const>(arrays.v, value_axes), view4_or_none<T const>(arrays.bias, bias_axes)};
 }
-
-}  // namespace detail
 
 /// `state` is `[batch, heads, queries, 2]`, of the accumulator's type. It is optional.
 template <class Call>
@@ -93,13 +66,10 @@ void softmax_attention_backward(Call& call, attention_arguments const& arguments
     using T = decltype(element);
     using A = typename ss::dtype_traits<T>::accumulator;
     auto const inputs = detail::inputs<T>(arrays);
-    ss::attention_gradients<T> const grad_views{
-        view4<T>(grads.q, detail::query_axes), view4<T>(grads.k, detail::key_axes),
-        view4<T>(grads.v, detail::value_axes), view4_or_none<T>(grads.bias, detail::bias_axes)};
     op.backward(call.exec, view4<T const>(dy, detail::output_axes), inputs,
                 view4<T const>(y, detail::output_axes),
-                view4<A const>(state, detail::softmax_state_axes), grad_views, call.memory,
-                {arguments.valid_lengths(), arguments.dropout_options()});
+                view4<A const>(state, detail::softmax_state_axes), detail::gradients<T>(grads),
+                call.memory, {arguments.valid_lengths(), arguments.dropout_options()});
   });
 }
 

@@ -2,7 +2,7 @@
 // sparse_mix with element type, tensor rank and policies chosen at run time.
 #pragma once
 
-#include "named_topology.hpp"
+#include "policies/named_topology.hpp"
 
 #include <slicesort/sparse_mix.hpp>
 

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, Callable, NamedTuple
 
 import reference
-from common import jnp, random, sj
+from common import jnp, np, random, sj
 
 
 class Case(NamedTuple):
@@ -25,6 +25,7 @@ class Case(NamedTuple):
 
 X = ((3, 12, 5),)
 HEADS = ((2, 3, 9, 4), (2, 3, 7, 4), (2, 3, 7, 5))
+BOOLEANS = (np.arange(9 * 7) * 5 % 7 < 4).reshape(1, 1, 9, 7)
 SQUARE = ((2, 3, 7, 4), (2, 3, 7, 4), (2, 3, 7, 5))
 
 
@@ -84,6 +85,14 @@ CASES = [
          partial(reference.softmax_attention, causal=True), (*SQUARE, (2, 3, 7, 7)), (0, 0, 0, 0)),
     Case("softmax_attention shared bias", sj.softmax_attention, reference.softmax_attention, (*HEADS, (1, 3, 9, 7)),
          (0, 0, 0, None)),
+    Case("pointwise_attention", sj.pointwise_attention, reference.pointwise_attention, HEADS, (0, 0, 0)),
+    Case("pointwise_attention squared_relu", partial(sj.pointwise_attention, function="squared_relu", mask="causal", scale=0.3),
+         partial(reference.pointwise_attention, function=reference.squared_relu, scale=0.3, allowed=np.tri(7)),
+         (*SQUARE, (2, 3, 7, 7)), (0, 0, 0, 0)),
+    Case("pointwise_attention shared bias, booleans",
+         partial(sj.pointwise_attention, function="laplace{0.1, 0.5}", scale="per_key", allowed=BOOLEANS),
+         partial(reference.pointwise_attention, function=partial(reference.laplace, mean=0.1, deviation=0.5), scale=1 / 7,
+                 allowed=BOOLEANS), (*HEADS, (1, 3, 9, 7)), (0, 0, 0, None)),
     Case("linear_attention", sj.linear_attention, reference.linear_attention, HEADS, (0, 0, 0)),
     Case("linear_attention causal", partial(sj.linear_attention, direction="causal"),
          partial(reference.linear_attention, causal=True), SQUARE, (0, 0, 0)),

@@ -110,6 +110,20 @@ def softmax_attention(q: Any, k: Any, v: Any, bias: Any = 0, causal: bool = Fals
     return jnp.einsum("bhij,bhjd->bhid", jax.nn.softmax(s, axis=3), v)
 
 
+def laplace(s: Any, mean: float = 0.707107, deviation: float = 0.282095) -> Any:
+    return (1 + jax.scipy.special.erf((s - mean) / (deviation * np.sqrt(2)))) / 2
+
+
+def squared_relu(s: Any) -> Any:
+    return jax.nn.relu(s)**2
+
+
+def pointwise_attention(q: Any, k: Any, v: Any, bias: Any = 0, function: Any = laplace, scale: float | None = None,
+                        allowed: Any = 1) -> Any:
+    s = jnp.einsum("bhic,bhjc->bhij", q, k) * (1 / np.sqrt(q.shape[3]) if scale is None else scale) + bias
+    return jnp.einsum("bhij,bhjd->bhid", function(s) * allowed, v)
+
+
 def _normalized(q: Any, k: Any, v: Any, causal: bool) -> Any:
     weights = jnp.einsum("bhir,bhjr->bhij", q, k)
     if causal:

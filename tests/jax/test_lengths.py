@@ -34,6 +34,65 @@ class Lengths(JaxTestCase):
                             self.assert_same_bits(y[b, :n], call(alone)[0])
                             self.assert_same_bits(gradient[b, :n], jax.grad(lambda a: (call(a) * alone).sum())(alone)[0])
 
+    def test_rows_that_become_zeros(self) -> None:
+        """The operators whose output is zero past a length: of x, and of weights that samples share."""
+        x, a, w, filters = random(0, (4, 12, 5)), random(1, (4, 5)) / 4, random(2, (4, 5)), random(3, (5, 3))
+        calls = {
+            "short_convolution": (partial(sj.short_convolution, shift=1), (filters,)),
+            "decaying_sum": (sj.decaying_sum, (a, w)),
+            "decaying_sum reverse": (partial(sj.decaying_sum, direction="reverse", is_complex=True), (a, w)),
+            "decaying_sum both": (partial(sj.decaying_sum, direction="both"), (a, w)),
+        }
+        for name, (call, weights) in calls.items():
+            with self.subTest(name):
+                y, vjp = jax.vjp(partial(call, lengths=np.array(LENGTHS)), x, *weights)
+                dx, *dweights = vjp(x)
+                expected = [jnp.zeros_like(dw) for dw in dweights]
+                for b, n in enumerate(LENGTHS):
+                    self.assert_same_bits(y[b, n:], jnp.zeros_like(y[b, n:]))
+                    self.assert_same_bits(dx[b, n:], jnp.zeros_like(dx[b, n:]))
+                    if n > 0:
+                        alone, vjp = jax.vjp(call, x[b:b + 1, :n], *weights)
+                        self.assert_same_bits(y[b, :n], alone[0])
+                        dx_alone, *dweights_alone = vjp(x[b:b + 1, :n])
+                        self.assert_same_bits(dx[b, :n], dx_alone[0])
+                        expected = [sum_ + dw for sum_, dw in zip(expected, dweights_alone)]
+                for dw, sum_ in zip(dweights, expected):
+                    self.assert_close(dw, sum_)
+
+    def test_the_last_state_is_that_behind_the_length(self) -> None:
+        x, a, w, initial = random(0, (4, 12, 5)), random(1, (2, 5)) / 4, random(2, (2, 5)), random(3, (4, 2, 5))
+        last = sj.decaying_sum_with_state(x, a, w, initial, lengths=np.array(LENGTHS))[1]
+        for b, n in enumerate(LENGTHS):
+            alone = sj.decaying_sum_with_state(x[b:b + 1, :n], a, w, initial[b:b + 1])[1]
+            self.assert_same_bits(last[b], alone[0])
+        self.assert_same_bits(last[3], initial[3])
+
+    def test_decays_per_row(self) -> None:
+        x, a = random(0, (4, 12, 5)), random(1, (4, 1, 12, 5)) / 4
+        y, vjp = jax.vjp(partial(sj.decaying_sum, lengths=np.array(LENGTHS)), x, a)
+        da = vjp(x)[1]
+        for b, n in enumerate(LENGTHS):
+            self.assert_same_bits(da[b, :, n:], jnp.zeros_like(da[b, :, n:]))
+            if n > 0:
+                alone, vjp = jax.vjp(sj.decaying_sum, x[b:b + 1, :n], a[b:b + 1, :, :n])
+                self.assert_same_bits(y[b, :n], alone[0])
+                self.assert_same_bits(da[b, :, :n], vjp(x[b:b + 1, :n])[1][0])
+
+    def test_sinkhorn(self) -> None:
+        logits, columns = random(0, (4, 12, 5)), [5, 2, 1, 3]
+        y, vjp = jax.vjp(partial(sj.sinkhorn, half_steps=3, lengths=np.array(LENGTHS), column_lengths=np.array(columns)), logits)
+        gradient, = vjp(logits)
+        for b, (n, m) in enumerate(zip(LENGTHS, columns)):
+            for result in (y, gradient):
+                self.assert_same_bits(result[b, n:], jnp.zeros_like(result[b, n:]))
+                self.assert_same_bits(result[b, :, m:], jnp.zeros_like(result[b, :, m:]))
+            if n > 0:
+                valid = logits[b:b + 1, :n, :m]
+                alone, vjp = jax.vjp(partial(sj.sinkhorn, half_steps=3), valid)
+                self.assert_close(y[b, :n, :m], alone[0])
+                self.assert_close(gradient[b, :n, :m], vjp(valid)[0][0])
+
     def test_permute(self) -> None:
         x, lengths = random(0, (4, 12, 5)), np.array(LENGTHS, np.int32)
         y, perm = sj.sort(x, lengths=lengths)
@@ -43,8 +102,9 @@ class Lengths(JaxTestCase):
     def test_attention(self) -> None:
         q, k, v = random(0, (2, 3, 9, 4)), random(1, (2, 3, 7, 4)), random(2, (2, 3, 7, 5))
         keys, queries = [5, 0], [9, 3]
-        for attend in (sj.softmax_attention, sj.linear_attention):
-            with self.subTest(attend.__name__):
+        for name, attend in (("softmax", sj.softmax_attention), ("linear", sj.linear_attention), ("pointwise", sj.pointwise_attention),
+                             ("per key", partial(sj.pointwise_attention, scale="per_key"))):
+            with self.subTest(name):
                 y = attend(q, k, v, lengths=keys, query_lengths=queries)
                 gradients = jax.grad(lambda *a: (attend(*a, lengths=keys, query_lengths=queries) * y.at[0, 0, 0, 0]
                                                  .add(1)).sum(), (0, 1, 2))(q, k, v)

@@ -108,6 +108,19 @@ def attention(q, k, v, allowed=None, bias=0.0):
     return torch.softmax(scores, dim=3) @ v
 
 
+def laplace(s, mean=0.707107, deviation=0.282095):
+    return (1 + torch.erf((s - mean) / (deviation * 2 ** 0.5))) / 2
+
+
+def squared_relu(s):
+    return torch.relu(s).square()
+
+
+def pointwise(q, k, v, function, allowed=None, bias=0.0, scale=None):
+    weights = function(q @ k.transpose(2, 3) * (q.size(3) ** -0.5 if scale is None else scale) + bias)
+    return (weights if allowed is None else weights * allowed) @ v
+
+
 def sdpa(q, k, v, **arguments):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, **arguments)
 
@@ -232,6 +245,18 @@ CASES = [
     Case("scaled_dot_product_attention bias", lambda q, k, v, bias: F.scaled_dot_product_attention(q, k, v, bias, scale=0.3),
          lambda q, k, v, bias: sdpa(q, k, v, attn_mask=bias, scale=0.3), heads(), heads(9), heads(9),
          lambda: torch.randn(3, 1, 9, dtype=torch.float64)),
+    Case("pointwise_attention", F.pointwise_attention, lambda q, k, v: pointwise(q, k, v, laplace), heads(), heads(9), heads(9, 5)),
+    Case("pointwise_attention squared_relu", lambda q, k, v, bias: F.pointwise_attention(q, k, v, bias, "causal", "squared_relu", 0.4),
+         lambda q, k, v, bias: pointwise(q, k, v, squared_relu, torch.ones(LENGTH, LENGTH, dtype=q.dtype).tril(),
+                                         relative(bias, LENGTH, LENGTH), 0.4),
+         heads(), heads(), heads(), lambda: torch.randn(BATCH, 1, 1, 2 * LENGTH - 1, dtype=torch.float64)),
+    Case("pointwise_attention per_key, booleans", lambda q, k, v: F.pointwise_attention(
+             q, k, v, function="laplace{0.1, 0.2}", scale="per_key", allowed=ALLOWED.to(q.device)),
+         lambda q, k, v: pointwise(q, grouped(k, 3), grouped(v, 3), lambda s: laplace(s, 0.1, 0.2), ALLOWED.to(q.device), scale=1 / 9),
+         heads(count=6), heads(9, count=2), heads(9, count=2)),
+    Case("pointwise_attention segments", lambda q, k, v: F.pointwise_attention(q, k, v, segments=OFFSETS.to(q.device)),
+         lambda q, k, v: pointwise(q, k, v, laplace, segment_pairs(torch.arange(LENGTH)[:, None], torch.arange(LENGTH))),
+         heads(), heads(), heads()),
     Case("merge_attention", merge_three_parts, attention, heads(), heads(9), heads(9, 5)),
     Case("linear_attention", F.linear_attention, lambda q, k, v: linear_attention(q, k, v, elu_plus_one),
          heads(), heads(9), heads(9)),

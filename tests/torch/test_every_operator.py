@@ -40,6 +40,7 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     chain, linear = ("cdil{1}", "per_factor", 1), ("random_relu{1e-3, 1}", "sum_plus", "noncausal", lengths, lengths)
     masked, dropped = ("causal{0}", None, lengths, lengths), (0.25, 3)
     stored = distinct(BATCH, 1, length, length) < 0.4, torch.tensor([0, length // 2, length])
+    pointwise = "causal{0}", "laplace{0.5, 0.25}", None, True, lengths, lengths
     perm = OPS.slicing_sort(x, "ascending", True, lengths)[1]
     y, state = OPS.softmax_attention(q, k, v, bias, *masked, *dropped, *stored)
     parts = [OPS.softmax_attention(q, keys, v, None, "full", None, lengths) for keys in (k, other)]
@@ -59,6 +60,8 @@ def arguments(length=5, dtype=torch.float64, seed=0):
         "multi_permutation": (x, weights, "ascending", lengths),
         "multi_permutation_backward": (dy, x, weights, perm, lengths),
         "permute": (x, perm, lengths),
+        "pointwise_attention": (q, k, v, bias, *pointwise, *stored),
+        "pointwise_attention_backward": (dout, q, k, v, bias, *pointwise, True, *stored),
         "short_convolution": (x, filters, 1, lengths),
         "short_convolution_backward": (dy, x, filters, 1, lengths),
         "shuffle": (x, 7, "per_channel", lengths),
@@ -224,7 +227,7 @@ class EveryFunction(unittest.TestCase):
         self.assertEqual(sorted(named | {"decaying_sum_with_state", "slicing_sort_with_permutation", "softmax_attention_with_state"}), sorted(F.__all__))
 
     def test_policies_are_text(self):
-        policies = {"order", "form", "groups", "shift", "alignment", "topology", "residual", "mask", "feature", "divisor", "direction"}
+        policies = {"order", "form", "groups", "shift", "alignment", "topology", "residual", "mask", "feature", "divisor", "direction", "function"}
         x, q = torch.randn(2, 6, 4), torch.randn(2, 3, 6, 4)
         allowed = torch.ones(6, 6, dtype=torch.bool)
         tensors = {"x": x, "q": q, "k": q, "v": q, "weights": torch.ones(2), "w": torch.ones(2, 2, 6, 3), "a": torch.ones(1, 4), "tau": 1.0}

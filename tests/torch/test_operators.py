@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the operators with reference implementations in torch: values, gradients, dtypes, strides, sizes."""
 import unittest
+from functools import partial
 
 import torch
 from cases import BATCH, CASES, CHANNELS, LENGTH, F
@@ -106,6 +107,8 @@ class Layouts(unittest.TestCase):
         q, kv = torch.ones(2, 3, 4, 5), torch.ones(2, 3, 0, 5)
         self.assertTrue(torch.equal(F.softmax_attention(q, kv, kv), torch.zeros_like(q)))
         self.assertTrue(torch.equal(F.linear_attention(q, kv, kv), torch.zeros_like(q)))
+        for scale in (None, "per_key"):
+            self.assertTrue(torch.equal(F.pointwise_attention(q, kv, kv, scale=scale), torch.zeros_like(q)))
 
     def test_beyond_sixteen_bits(self):
         x = torch.randn(1, 65537, 2)
@@ -127,7 +130,7 @@ class Layouts(unittest.TestCase):
     def test_lengths(self):
         lengths = torch.tensor([LENGTH, 5])
         for case in CASES:
-            if case.name.startswith(("permute", "merge_attention", "softmax_attention", "scaled_dot_product_attention", "linear_attention",
+            if case.name.startswith(("permute", "merge_attention", "softmax_attention", "scaled_dot_product_attention", "linear_attention", "pointwise_attention",
                                      "multi", "sparse_mix", "csp one", "short_convolution", "decaying_sum",
                                      "sinkhorn rows")) or case.name == "sinkhorn":
                 continue
@@ -153,7 +156,7 @@ class Layouts(unittest.TestCase):
         torch.testing.assert_close(y[1:, :5, :3], F.sinkhorn(x[1:, :5, :3]))
         self.assertEqual(y[1, 5:].abs().sum() + y[1, :, 3:].abs().sum(), 0)
         q, k, v = (torch.randn(2, 3, LENGTH, 4) for _ in range(3))
-        for call in (F.softmax_attention, F.linear_attention):
+        for call in (F.softmax_attention, F.linear_attention, F.pointwise_attention, partial(F.pointwise_attention, scale="per_key")):
             y = call(q, k, v, lengths=lengths, query_lengths=lengths)
             torch.testing.assert_close(y[1:, :, :5], call(q[1:, :, :5], k[1:, :, :5], v[1:, :, :5]))
             self.assertTrue(torch.equal(y[1, :, 5:], torch.zeros_like(y[1, :, 5:])))

@@ -174,6 +174,7 @@ class Autocast(unittest.TestCase):
             self.assertEqual(F.sinkhorn_csp(x.bfloat16(), 0.5).dtype, torch.float32)
             self.assertEqual(F.softmax_attention(q, q, q).dtype, torch.bfloat16)
             self.assertEqual(F.linear_attention(q, q, q).dtype, torch.bfloat16)
+            self.assertEqual(F.pointwise_attention(q, q, q).dtype, torch.bfloat16)
             self.assertEqual(F.multi_permutation(x.bfloat16(), torch.ones(2)).dtype, torch.bfloat16)
             parts = [F.softmax_attention_with_state(q, q, q), F.softmax_attention_with_state(q, q, q)]
             y, state = F.merge_attention([parts[0][0], parts[1][0].float()], [s for _, s in parts])
@@ -213,6 +214,11 @@ class Messages(unittest.TestCase):
         self.assert_error("w: the dtype must be that of the other tensors", F.sparse_mix, x, torch.randn(2, BATCH, LENGTH, 3).double())
         self.assert_error("k: the dtype must be that of the other tensors", F.softmax_attention, q, q.double(), q)
         self.assert_error('mask "triangle" is none of full, causal', F.softmax_attention, q, q, q, mask="triangle")
+        self.assert_error('function "relu" is none of laplace{mean, deviation}, squared_relu', F.pointwise_attention, q, q, q,
+                          function="relu")
+        with self.assertRaisesRegex(ValueError, 'scale is "keys", must be a number, None or "per_key"'):
+            F.pointwise_attention(q, q, q, scale="keys")
+        self.assert_error("laplace: deviation must be in 1e-15..1e15", F.pointwise_attention, q, q, q, function="laplace{0, 0}")
         self.assert_error("dropout", F.softmax_attention, q, q, q, dropout=1.5)
         self.assert_error("as many states as ys", F.merge_attention, [q], [])
         self.assert_error("there must be at least one part", F.merge_attention, [], [])

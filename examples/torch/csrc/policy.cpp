@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check_policy as a torch operator, which validates a policy without a tensor.
-#include "../../bindings/check_policy.hpp"
+#include "../../bindings/policies/check_policy.hpp"
 
 #include "tensor.hpp"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests examples/bindings, which select operators and types by name at run time: results with the
 // bits of the library's calls, and messages for wrong names and types.
-#include "../../../examples/bindings/check_policy.hpp"
 #include "../../../examples/bindings/csp.hpp"
 #include "../../../examples/bindings/decaying_sum.hpp"
 #include "../../../examples/bindings/linear_attention.hpp"
 #include "../../../examples/bindings/max_exchange.hpp"
 #include "../../../examples/bindings/multi_permutation.hpp"
+#include "../../../examples/bindings/pointwise_attention.hpp"
+#include "../../../examples/bindings/policies/check_policy.hpp"
 #include "../../../examples/bindings/short_convolution.hpp"
 #include "../../../examples/bindings/shuffle.hpp"
 #include "../../../examples/bindings/sinkhorn.hpp"
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <limits>
 #include <locale>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -296,6 +298,31 @@ void check_attention() {
   check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, "linear_attention");
 }
 
+template <class LibraryOp>
+void compare_pointwise(char const* function, std::optional<double> scale, bool per_key,
+                       LibraryOp const& library_op) {
+  std::vector<float> x = normal_values(size, 1), y(size), expected(size);
+  ss::extents4 const e{2, 1, 37, 6};
+  host_call call;
+  array const q = wrap(x, {2, 1, 37, 6});
+  bindings::pointwise_attention(call, {"causal", function, scale, per_key, {}, {}}, {q, q, q, {}},
+                                wrap(y, {2, 1, 37, 6}));
+  ss::tensor4<float const> const qkv(x.data(), e);
+  ss::scratch memory;
+  library_op.forward(ss::exec::host{}, {qkv, qkv, qkv}, ss::tensor4<float>(expected.data(), e),
+                     memory);
+  check(std::memcmp(y.data(), expected.data(), size * sizeof(float)) == 0, function);
+}
+void check_pointwise_attention() {
+  ss::mask::causal const causal{};
+  compare_pointwise("laplace", std::nullopt, false, ss::pointwise_attention(causal));
+  compare_pointwise("laplace{0.25, 0.5}", 2.0, false,
+                    ss::pointwise_attention(causal, ss::score_function::laplace{0.25, 0.5}, 2.0));
+  compare_pointwise(
+      "squared_relu", std::nullopt, true,
+      ss::pointwise_attention(causal, ss::score_function::squared_relu{}, ss::per_key{}));
+}
+
 // Checks that numbers in policies do not depend on the locale.
 void check_numbers() {
   struct {
@@ -440,6 +467,11 @@ void check_error_messages() {
                                 {two_heads, one_head, two_heads, {}}, wrap(y, {1, 2, 3, 4}),
                                 std::nullopt);
   });
+  expect_error("scale must be a number or per_key", [&] {
+    array const q = wrap(x, {1, 1, 3, 4});
+    bindings::pointwise_attention(call, {"full", "laplace", 1.0, true, {}, {}}, {q, q, q, {}},
+                                  wrap(y, {1, 1, 3, 4}));
+  });
   expect_error("there must be as many states as ys", [&] {
     bindings::merge_attention(call, {wrap(x, {1, 1, 1, 1})}, {}, wrap(y, {1, 1, 1, 1}),
                               wrap(y, {1, 1, 1, 2}));
@@ -455,6 +487,7 @@ int main() {
   check_csp();
   check_sparse_mix();
   check_attention();
+  check_pointwise_attention();
   check_locales();
   check_policies_without_tensors();
   check_rows_out_of_range();

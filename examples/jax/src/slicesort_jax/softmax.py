@@ -14,7 +14,7 @@ _BIAS = "[batch, heads, queries, keys]"  # or [batch, heads, 1, queries + keys -
 _ALLOWED, _SEGMENTS = "[batch or 1, heads or 1, queries or 1, keys]", "[segments + 1]"
 
 
-def _pair_axis(q: Any, pairs: Any) -> int | None:
+def pair_axis(q: Any, pairs: Any) -> int | None:
     """Returns the batch axis of a bias or of booleans; None if all samples share them (batch 1)."""
     return 0 if pairs is None or pairs.shape[0] == q.shape[0] else None
 
@@ -27,8 +27,8 @@ def _can_fold(policies: Policies) -> bool:
 def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, bias: Any, *rest: Any) -> Any:
     lengths, query_lengths, seed, allowed, segments = rest
     y, state = call("softmax_attention",
-                    [In(q), In(k), In(v), In(bias, _pair_axis(q, bias)), In(lengths), In(query_lengths),
-                     In(seed, None), In(allowed, _pair_axis(q, allowed)), In(segments, None)],
+                    [In(q), In(k), In(v), In(bias, pair_axis(q, bias)), In(lengths), In(query_lengths),
+                     In(seed, None), In(allowed, pair_axis(q, allowed)), In(segments, None)],
                     [Out((*q.shape[:3], v.shape[3]), q.dtype),
                      Out((*q.shape[:3], 2), accumulator_dtype(q.dtype)) if save else None], policies,
                     _can_fold(policies))
@@ -37,10 +37,10 @@ def _forward(save: bool, policies: Policies, q: Any, k: Any, v: Any, bias: Any, 
 
 def _gradients(policies: Policies, dy: Any, saved: Any, needs_bias: bool) -> list[Any]:
     q, k, v, bias, y, state, lengths, query_lengths, seed, allowed, segments = saved
-    axis = _pair_axis(q, bias)
+    axis = pair_axis(q, bias)
     return call("softmax_attention_backward",
                 [In(dy), In(q), In(k), In(v), In(bias, axis), In(y), In(state), In(lengths), In(query_lengths),
-                 In(seed, None), In(allowed, _pair_axis(q, allowed)), In(segments, None)],
+                 In(seed, None), In(allowed, pair_axis(q, allowed)), In(segments, None)],
                 [Out(q.shape, q.dtype), Out(k.shape, k.dtype), Out(v.shape, v.dtype),
                  Out(bias.shape, bias.dtype, axis) if needs_bias else None], policies, _can_fold(policies))
 
@@ -64,9 +64,17 @@ def _policies(mask: str, scale: float | None, dropout: float) -> Policies:
     return as_attributes(mask=mask, dropout=float(dropout), **optional)
 
 
-def _arrays(q: Any, k: Any, v: Any, bias: Any) -> tuple[Any, ...]:
+def as_inputs(q: Any, k: Any, v: Any, bias: Any) -> tuple[Any, ...]:
     return (as_array("q", q, _QUERIES), as_array("k", k, _KEYS), as_array("v", v, _VALUES),
             None if bias is None else as_array("bias", bias, _BIAS))
+
+
+def as_booleans(allowed: Any) -> Any:
+    return None if allowed is None else as_array("allowed", allowed, _ALLOWED)
+
+
+def as_segments(segments: Any) -> Any:
+    return as_lengths("segments", segments, _SEGMENTS)
 
 
 def _options(lengths: Any, query_lengths: Any, dropout: float, seed: Any, allowed: Any,
@@ -76,8 +84,7 @@ def _options(lengths: Any, query_lengths: Any, dropout: float, seed: Any, allowe
             raise ValueError("seed is None, must be given beside dropout, another one for every step")
         seed = 0
     return (as_lengths("lengths", lengths), as_lengths("query_lengths", query_lengths), as_seed(seed),
-            None if allowed is None else as_array("allowed", allowed, _ALLOWED),
-            as_lengths("segments", segments, _SEGMENTS))
+            as_booleans(allowed), as_segments(segments))
 
 
 def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "full", scale: float | None = None,
@@ -97,7 +104,7 @@ def softmax_attention(q: Any, k: Any, v: Any, bias: Any = None, mask: str = "ful
     `segments`: offsets of samples packed into one sequence, `[0, .., queries]`; a query sees keys of its own segment.
     `scale` is `channels ** -0.5` if it is None. `dropout` requires a `seed`, which determines the weights that it
     keeps."""
-    return _attention(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
+    return _attention(_policies(mask, scale, dropout), *as_inputs(q, k, v, bias),
                       *_options(lengths, query_lengths, dropout, seed, allowed, segments))
 
 
@@ -107,7 +114,7 @@ def softmax_attention_with_state(q: Any, k: Any, v: Any, bias: Any = None, mask:
                                  segments: Any = None) -> tuple[Any, Any]:
     """Returns `softmax_attention` and the state that `merge_attention` needs, two values per query. No gradient flows
     through the state."""
-    y, state = _attention_with_state(_policies(mask, scale, dropout), *_arrays(q, k, v, bias),
+    y, state = _attention_with_state(_policies(mask, scale, dropout), *as_inputs(q, k, v, bias),
                                      *_options(lengths, query_lengths, dropout, seed, allowed, segments))
     return y, jax.lax.stop_gradient(state)
 
@@ -118,7 +125,7 @@ def softmax_attention_backward(dy: Any, q: Any, k: Any, v: Any, y: Any, state: A
                                allowed: Any = None, segments: Any = None) -> tuple[Any, Any, Any, Any]:
     """Returns `(dq, dk, dv, dbias)`; dbias is None without a bias. With the merged y and state of `merge_attention` and
     the keys and values of one part, these are the gradients of attention over all parts; sum dq over the parts."""
-    saved = (*_arrays(q, k, v, bias), as_array("y", y, _OUTPUT), as_array("state", state, _STATE),
+    saved = (*as_inputs(q, k, v, bias), as_array("y", y, _OUTPUT), as_array("state", state, _STATE),
              *_options(lengths, query_lengths, dropout, seed, allowed, segments))
     return tuple(_gradients(_policies(mask, scale, dropout), as_array("dy", dy, _OUTPUT), saved, bias is not None))
 

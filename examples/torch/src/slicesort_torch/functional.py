@@ -10,6 +10,7 @@ from .operators.decaying_sum import decaying_sum, decaying_sum_with_state
 from .operators.linear_attention import linear_attention
 from .operators.max_exchange import max_exchange
 from .operators.multi_permutation import multi_permutation
+from .operators.pointwise_attention import pointwise_attention
 from .operators.short_convolution import short_convolution
 from .operators.shuffle import shuffle
 from .operators.sinkhorn import sinkhorn
@@ -19,6 +20,6 @@ from .operators.softmax_attention import (merge_attention, scaled_dot_product_at
 from .operators.sparse_mix import sparse_mix
 
 __all__ = ["csp", "decaying_sum", "decaying_sum_with_state", "linear_attention", "max_exchange", "merge_attention",
-           "multi_permutation", "permute", "scaled_dot_product_attention", "short_convolution", "shuffle", "sinkhorn",
-           "sinkhorn_csp", "slicing_sort",
-           "slicing_sort_with_permutation", "softmax_attention", "softmax_attention_with_state", "sparse_mix"]
+           "multi_permutation", "permute", "pointwise_attention", "scaled_dot_product_attention", "short_convolution",
+           "shuffle", "sinkhorn", "sinkhorn_csp", "slicing_sort", "slicing_sort_with_permutation", "softmax_attention",
+           "softmax_attention_with_state", "sparse_mix"]

@@ -3,7 +3,7 @@
 // `half_half{4}`, `power{0, 12}`. Parsing does not depend on the locale.
 #pragma once
 
-#include "array.hpp"
+#include "../array.hpp"
 
 #include <charconv>
 #include <cmath>

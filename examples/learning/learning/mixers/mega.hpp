@@ -89,7 +89,7 @@ class mega_csp_core
 };
 
 /// `y = x + sigmoid(u) (SiLU(g + W_O core(z, r, W_V x)) - x)`, where u, g, z and r are a projection
-/// of the moving average of x (MEGA, eq. 7 to 14).
+/// of the moving average of x (MEGA).
 template <class Core>
 class mega_layer {
  public:

@@ -14,13 +14,13 @@
 #include <slicesort/decaying_sum.hpp>
 #include <slicesort/dense_matrix.hpp>
 #include <slicesort/detail/attention/check.hpp>
+#include <slicesort/detail/attention/pair_check.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/view_info.hpp>
 #include <slicesort/detail/equivalent_matrix/head.hpp>
 #include <slicesort/detail/equivalent_matrix/sample.hpp>
 #include <slicesort/detail/linear_attention/check.hpp>
-#include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/linear_attention.hpp>

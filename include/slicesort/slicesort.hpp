@@ -18,9 +18,9 @@
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/permute.hpp>
+#include <slicesort/pointwise_attention.hpp>
 #include <slicesort/policies/alignment.hpp>
 #include <slicesort/policies/attention_algorithm.hpp>
-#include <slicesort/policies/bigbird.hpp>
 #include <slicesort/policies/checkpoints.hpp>
 #include <slicesort/policies/direction.hpp>
 #include <slicesort/policies/divisor.hpp>
@@ -29,10 +29,11 @@
 #include <slicesort/policies/grouping.hpp>
 #include <slicesort/policies/mask.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/policies/masks/bigbird.hpp>
+#include <slicesort/policies/masks/sparse_mask.hpp>
 #include <slicesort/policies/order.hpp>
 #include <slicesort/policies/products.hpp>
 #include <slicesort/policies/shift.hpp>
-#include <slicesort/policies/sparse_mask.hpp>
 #include <slicesort/policies/topology.hpp>
 #include <slicesort/policies/tuning.hpp>
 #include <slicesort/random_rows.hpp>

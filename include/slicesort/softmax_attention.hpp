@@ -3,10 +3,10 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/call.hpp>
+#include <slicesort/detail/attention/pair_check.hpp>
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
-#include <slicesort/detail/softmax_attention/bias.hpp>
-#include <slicesort/detail/softmax_attention/check.hpp>
 #include <slicesort/detail/softmax_attention/host.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
@@ -86,11 +86,11 @@ class softmax_attention {
 
   // Types of braced arguments in a call whose y or dy has type Y.
   template <class Y>
-  using element_of = typename detail::view_of_heads_t<Y>::value_type;
+  using element_of = detail::element_of_heads<Y>;
   template <class Y>
-  using inputs_of = attention_inputs<element_of<Y>>;
+  using inputs_of = detail::attention_inputs_of<Y>;
   template <class Y>
-  using gradients_of = attention_gradients<element_of<Y>>;
+  using gradients_of = detail::attention_gradients_of<Y>;
   template <class Y>
   using saved_of = saved_attention<state_element<element_of<Y>>>;
   template <class Y>
@@ -129,14 +129,9 @@ class softmax_attention {
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
                                              extents4 dbias = {}) const {
-    detail::require_dtype<T>();
-    detail::attention_shape const shape(q, v, dbias);
-    return detail::workspace_bytes<op, T>(
-        exec, "softmax_attention.workspace_bytes", shape, [&](detail::checker& c) {
-          detail::check_attention_shapes<detail::accumulator_t<T>>(
-              c, q, v, dbias, scale(q.channels), allowed_heads);
-          if (c.ok()) detail::check_mask(c, mask_, {v.length, q.length, false, q.batch, q.heads});
-        });
+    return detail::attention_workspace_bytes<op, T>(exec, "softmax_attention.workspace_bytes",
+                                                    {q, v, dbias}, mask_, scale(q.channels),
+                                                    allowed_heads, [](detail::checker&) {});
   }
   /// Overload for views, `{q, k, v}` or `{q, k, v, bias}` of one type, and optionally the gradients
   /// of `backward`.
@@ -144,10 +139,8 @@ class softmax_attention {
             detail::if_view_of_heads<View> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&inputs)[Count],
                                              gradients_of<View> const& grads = {}) const {
-    static_assert(Count == 3 || Count == 4, "slicesort: these are {q, k, v} or {q, k, v, bias}.");
-    auto const q = detail::view_of_heads_t<View>(inputs[0]),
-               v = detail::view_of_heads_t<View>(inputs[2]);
-    return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), grads.dbias.extents());
+    auto const e = detail::attention_extents::from_views<View>(inputs, grads);
+    return workspace_bytes<element_of<View>>(exec, e.q, e.v, e.dbias);
   }
 
   /// Writes the attention of `in`, `{q, k, v}` or `{q, k, v, bias}`, to `y`, and saves the state
@@ -217,8 +210,8 @@ class softmax_attention {
     return params;
   }
 
-  // Checks the inputs, then the other tensors by rules(checker, inputs), then the policies, and
-  // calls the backend.
+  // Checks the call, the tensors other than the inputs by rules(checker, inputs), and calls the
+  // backend.
   template <class Exec, class Params, class Rules>
   detail::outcome<Exec> call(Exec const& exec, Params& params, workspace memory,
                              Rules const& rules) const {
@@ -227,17 +220,10 @@ class softmax_attention {
         "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
         "cblas with exec::host, cublas with exec::cuda.");
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      auto const inputs = detail::info_of(params.in);
-      detail::check_attention<detail::accumulator_t<typename Params::element>>(
-          c, inputs, params.scale, params.lengths, allowed_heads);
-      rules(c, inputs);
-      if (c.ok()) detail::check_dropout(c, params.drop, inputs.q.shape.heads);
-      if (c.ok())
-        detail::check_mask(
-            c, mask_,
-            {inputs.v.shape.length, inputs.q.shape.length, params.lengths.keys.data() != nullptr,
-             inputs.q.shape.batch, inputs.q.shape.heads});
-      if (c.ok()) params.in.bias = detail::pair_bias(params.in);
+      detail::check_attention_call(c, params, allowed_heads, rules,
+                                   [&](detail::checker&, detail::attention_info const& inputs) {
+                                     detail::check_dropout(c, params.drop, inputs.q.shape.heads);
+                                   });
     });
   }
 

@@ -145,10 +145,15 @@ def read_table(text: str) -> tuple[str, Kernels]:
     return version[1] if version else "", {(row[0], row[1]): Usage(*map(int, row[2:])) for row in rows}
 
 
-def read_golden(only: str = "") -> tuple[set[str], Kernels]:
-    """Returns the nvcc versions (normally one) and the rows of one golden file, or of all."""
+def is_shared(folder: str) -> bool:
+    """True for a folder of kernels that several operators share, such as detail/attention."""
+    return not (HERE / "kernels" / f"{folder}.cu").exists()
+
+
+def read_golden() -> tuple[set[str], Kernels]:
+    """Returns the nvcc versions (normally one) and the rows of all golden files."""
     versions, kernels = set(), {}
-    for path in sorted(GOLDEN.glob(f"{only or '*'}.txt")):
+    for path in sorted(GOLDEN.glob("*.txt")):
         version, rows = read_table(path.read_text(encoding="utf-8"))
         versions.add(version)
         kernels |= rows
@@ -156,12 +161,16 @@ def read_golden(only: str = "") -> tuple[set[str], Kernels]:
 
 
 def write_golden(version: str, kernels: Kernels, folders: dict[str, str], only: str) -> None:
+    golden = read_golden()[1] if only else {}
     # All files have the same width, so that a row does not change with its neighbors.
-    width = max(len(kernel) for kernel, _ in [*kernels, *(read_golden()[1] if only else {})])
+    width = max(len(kernel) for kernel, _ in [*kernels, *golden])
     GOLDEN.mkdir(exist_ok=True)
     for path in GOLDEN.glob(f"{only or '*'}.txt"):
         path.unlink()
-    for folder in sorted({folders[struct_name(kernel)] for kernel, _ in kernels}):
+    written = sorted({folders[struct_name(kernel)] for kernel, _ in kernels})
+    # Other operators' rows of shared kernels stay.
+    kernels = {key: usage for key, usage in golden.items() if (folder := folders.get(struct_name(key[0]))) != only and folder in written} | kernels
+    for folder in written:
         path = GOLDEN / f"{folder}.txt"
         path.write_text(format_table(version, {key: usage for key, usage in kernels.items() if folders[struct_name(key[0])] == folder}, width), encoding="utf-8")
         print(f"wrote {path}")
@@ -184,7 +193,7 @@ def differences(golden: Kernels, kernels: Kernels) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--update", action="store_true", help="rewrite the golden values")
-    parser.add_argument("--only", metavar="OPERATOR", default="", help="only the kernels in this operator's folder: seconds instead of minutes")
+    parser.add_argument("--only", metavar="OPERATOR", default="", help="only this operator's kernels: seconds instead of minutes")
     parser.add_argument("--built", metavar="FOLDER", type=Path, help="take the PTX from this build of tests/run --ptx")
     options = parser.parse_args()
     if options.built and (options.only or options.update):
@@ -212,7 +221,9 @@ def main() -> int:
         kernels, assembly_errors = assemble_built(options.built, units)
         errors += assembly_errors
     errors += [f"{kernel} {arch}: is not a kernel of detail/" for kernel, arch in sorted(kernels) if struct_name(kernel) not in folders]
-    kernels = {key: usage for key, usage in kernels.items() if folders.get(struct_name(key[0]), "") == options.only or not options.only}
+    if options.only:
+        kernels = {key: usage for key, usage in kernels.items()
+                   if (folder := folders.get(struct_name(key[0]), options.only)) == options.only or is_shared(folder)}
     entries = len(re.findall(r"\.entry\b", results[-1][1]))
     errors += [f"{kernel} {arch}: {error}" for (kernel, arch), usage in sorted(kernels.items()) for error in usage.errors()]
     library_kernels = {kernel for kernel, folder in folders.items() if not options.only or folder == options.only}
@@ -220,7 +231,9 @@ def main() -> int:
 
     if options.update and kernels and not errors:
         write_golden(version, kernels, folders, options.only)
-    golden_versions, golden = read_golden(options.only)
+    golden_versions, golden = read_golden()
+    if options.only:
+        golden = {key: usage for key, usage in golden.items() if key in kernels or folders.get(struct_name(key[0])) == options.only}
     if units:  # each kernel for one architecture
         found = {kernel for kernel, _ in kernels}
         golden = {key: usage for key, usage in golden.items() if key in kernels or key[0] not in found}

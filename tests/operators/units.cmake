@@ -9,6 +9,10 @@ set(_slicesort_tags_csp "csp_op<false>" "csp_op<true>")
 set(_slicesort_tags_linear_attention
   "linear_attention_op<slicesort::detail::built_in_feature>" "linear_attention_op<support::custom_feature>")
 set(_slicesort_tags_multi_permutation "multi_permutation_op<support::pattern_order>")
+set(_slicesort_tags_pointwise_attention
+  "pointwise_attention_op<support::pattern_mask>" "pointwise_attention_op<support::range_mask>"
+  "pointwise_attention_op<support::sparse_mask>" "squared_relu_attention_op<support::pattern_mask>"
+  "custom_attention_op<support::pattern_mask>")
 set(_slicesort_tags_shuffle "shuffle_op<slicesort::shared_by_channels>" "shuffle_op<slicesort::per_channel>")
 set(_slicesort_tags_slicing_sort "slicing_sort_op<support::pattern_order>")
 set(_slicesort_tags_softmax_attention
@@ -18,6 +22,7 @@ set(_slicesort_tags_softmax_attention
 # Tables of vector kernels, by operator, after the function that fills the table. Without these lines, g++ would compile the
 # kernels into every program, since it instantiates inline members in spite of "extern template".
 set(_slicesort_kernels_linear_attention "choose_kernels, linear_attention_kernels")
+set(_slicesort_kernels_pointwise_attention "choose_kernels, attention_kernels")
 set(_slicesort_kernels_short_convolution "choose_convolution_kernels, convolution_kernels")
 set(_slicesort_kernels_sinkhorn "choose_sinkhorn_kernels, sinkhorn_kernels")
 set(_slicesort_kernels_softmax_attention "choose_kernels, attention_kernels")

@@ -290,6 +290,30 @@ std::string state_error(std::vector<State> const& state, expected_attention cons
   return error.empty() ? bounds_error("l", row_sum, expected.row_sum, ratio) : error;
 }
 
+// Checks y and the requested gradients.
+template <class T, class State>
+std::string output_error(attention_problem<T> const& p, attention_results<T, State> const& actual,
+                         expected_attention const& expected, attention_error_ratios& ratios) {
+  std::string error = actual.wrong;
+  auto const keep_first_error = [&](std::string const& new_error) {
+    if (error.empty()) error = new_error;
+  };
+  keep_first_error(bounds_error("y", actual.y, expected.y, ratios.y));
+  auto const check_gradient = [&](char const* name, unsigned bit, std::vector<T> const& result,
+                                  std::vector<T> const& before, std::vector<bounded> const& bounds,
+                                  long double& ratio) {
+    if ((p.requested & bit) != 0)
+      keep_first_error(bounds_error(name, result, bounds, ratio));
+    else if (!same_bits(result, before))
+      keep_first_error(std::string(name) + " is not requested, but was written");
+  };
+  check_gradient("dq", wants_dq, actual.dq, p.dq, expected.dq, ratios.dq);
+  check_gradient("dk", wants_dk, actual.dk, p.dk, expected.dk, ratios.dk);
+  check_gradient("dv", wants_dv, actual.dv, p.dv, expected.dv, ratios.dv);
+  check_gradient("dbias", wants_dbias, actual.dbias, p.dbias, expected.dbias, ratios.dbias);
+  return error;
+}
+
 template <class Algorithm, class T, class State>
 std::string check_results(solved_attention<T> const& solved, any_exec const& exec,
                           Algorithm algorithm, attention_results<T, State> const& actual,
@@ -299,27 +323,14 @@ std::string check_results(solved_attention<T> const& solved, any_exec const& exe
   expected_attention const& expected =
       solved.template expected<Algorithm>(host_isa(exec).has_value(), native);
   attention_error_ratios call_ratios;
-  std::string error = actual.wrong;
+  std::string error = output_error(p, actual, expected, call_ratios);
   auto const keep_first_error = [&](std::string const& new_error) {
     if (error.empty()) error = new_error;
   };
-  keep_first_error(bounds_error("y", actual.y, expected.y, call_ratios.y));
   if constexpr (slicesort::detail::attention_traits<Algorithm>::saves_weights)
     keep_first_error(bounds_error("the map", actual.state, expected.weights, call_ratios.state));
   else
     keep_first_error(state_error(actual.state, expected, call_ratios.state));
-  auto const check_gradient = [&](char const* name, unsigned bit, std::vector<T> const& result,
-                                  std::vector<T> const& before, std::vector<bounded> const& bounds,
-                                  long double& ratio) {
-    if ((p.requested & bit) != 0)
-      keep_first_error(bounds_error(name, result, bounds, ratio));
-    else if (!same_bits(result, before))
-      keep_first_error(std::string(name) + " is not requested, but was written");
-  };
-  check_gradient("dq", wants_dq, actual.dq, p.dq, expected.dq, call_ratios.dq);
-  check_gradient("dk", wants_dk, actual.dk, p.dk, expected.dk, call_ratios.dk);
-  check_gradient("dv", wants_dv, actual.dv, p.dv, expected.dv, call_ratios.dv);
-  check_gradient("dbias", wants_dbias, actual.dbias, p.dbias, expected.dbias, call_ratios.dbias);
   if (ratios != nullptr) ratios->update_max(call_ratios);
   if (!error.empty())
     error += std::string(": ") +

@@ -4,7 +4,7 @@
 // library_masks.cpp tests it with the library's masks.
 #include "masks.hpp"
 
-#include <slicesort/detail/softmax_attention/dropout.hpp>
+#include <slicesort/detail/attention/dropout.hpp>
 
 #include <doctest/doctest.h>
 

@@ -29,6 +29,8 @@
 //   per term (an odd depth adds a zero), but flush numbers below f = 2^-126 to 0, both elements and
 //   partial sums. This adds an error of f sum (|a| + |b| + 1) to a sum of products a b, times its
 //   scale.
+// - A function of each score instead of the softmax gives p and its slope with bounds of their own
+//   (score_oracle); then ds = slope dp, and delta is 0.
 #pragma once
 
 #include "problem.hpp"
@@ -70,11 +72,6 @@ inline bool is_visible_pair(sparse_mask const& m, index_t head, index_t i, index
   sparse_mask const head_mask = m.for_head(head);
   return (!m.causal || j - i <= head_mask.ahead()) && head_mask.allows(i, j);
 }
-
-// A value, and a bound of its error.
-struct bounded {
-  long double value = 0, error = 0;
-};
 
 struct expected_attention {
   std::vector<bounded> y, row_max, row_sum, weights, dq, dk, dv,
@@ -160,6 +157,7 @@ class attention_oracle {
       for (index_t h = 0; h < p.size.heads; ++h)
         for (index_t i = 0; i < p.valid_queries(b); ++i) {
           sample_ = b, head_ = h, query_ = i;
+          if (p.per_key) scale_ = 1 / std::max(1.0L, static_cast<long double>(p.valid_keys(b)));
           add_query();
         }
     auto const store = [&](std::vector<bounded> const& sums, std::vector<T> const& before) {
@@ -251,6 +249,7 @@ class attention_oracle {
       keys.push_back(j), score.push_back(s_j);
     }
     if (keys.empty()) return;
+    if (problem_.function != nullptr) return add_weighted_values(keys, score);
 
     std::size_t const n = keys.size();
     std::vector<long double> x(n), lo(n), hi(n);  // see above; r below is R
@@ -304,11 +303,32 @@ class attention_oracle {
       delta_magnitude += std::fabs(dy) * (std::fabs(y.value) + y.error);
     }
     delta.error += roundings_.gamma(size.values + 2) * delta_magnitude;
-    for (std::size_t k = 0; k < n; ++k) add_gradients(keys[k], p[k], delta);
+    for (std::size_t k = 0; k < n; ++k) add_gradients(keys[k], p[k], p[k], delta);
   }
 
-  // Adds the gradients of one pair.
-  void add_gradients(index_t j, bounded p, bounded delta) {
+  // Adds values and gradients whose weights are a function of each score.
+  void add_weighted_values(std::vector<index_t> const& keys, std::vector<bounded> const& score) {
+    auto const& size = problem_.size;
+    for (std::size_t k = 0; k < keys.size(); ++k) {
+      bounded p = problem_.function->value(score[k], roundings_.unit());
+      p.error = roundings_.weight_error({p.value, p.error + roundings_.tiny()});
+      for (index_t c = 0; c < size.values; ++c) {
+        long double const v = v_[offset_of(size.v(), keys[k], c)];
+        add(expected_.y[offset_of(size.y(), query_, c)], p.value * v,
+            std::fabs(v) * (p.error + roundings_.gamma(size.keys + size.keys / 8 + 20) *
+                                          (std::fabs(p.value) + p.error)) +
+                roundings_.tiny());
+      }
+      add_gradients(keys[k], p, problem_.function->slope(score[k], roundings_.unit()), {});
+    }
+    for (index_t c = 0; c < size.values; ++c) {
+      bounded& y = expected_.y[offset_of(size.y(), query_, c)];
+      y = roundings_.stored_value(y.value, y.error);
+    }
+  }
+
+  // Adds the gradients of one pair of weight p, where ds = factor (<dy, v> - delta).
+  void add_gradients(index_t j, bounded p, bounded factor, bounded delta) {
     auto const& size = problem_.size;
     long double const key_sum_error = roundings_.gamma(size.keys + size.keys / 8 + 20),
                       query_sum_error =
@@ -338,11 +358,12 @@ class attention_oracle {
       dp = {};
     long double const difference = dp.value - delta.value,
                       difference_error = dp.error + delta.error;
-    bounded ds{p.value * difference,
-               p.error * (std::fabs(difference) + difference_error) + p.value * difference_error};
-    ds.error +=
-        roundings_.gamma(4) * (p.value + p.error) * (std::fabs(difference) + difference_error) +
-        roundings_.tiny();
+    bounded ds{factor.value * difference,
+               factor.error * (std::fabs(difference) + difference_error) +
+                   std::fabs(factor.value) * difference_error};
+    ds.error += roundings_.gamma(4) * (std::fabs(factor.value) + factor.error) *
+                    (std::fabs(difference) + difference_error) +
+                roundings_.tiny();
     std::size_t const index =
         problem_.dbias_layout.offset_of(problem_.size, sample_, head_, query_, j);
     add(ds_[index], ds.value, ds.error);

@@ -61,12 +61,27 @@ struct attention_bias_layout {
   }
 };
 
+// A value, and a bound of its error.
+struct bounded {
+  long double value = 0, error = 0;
+};
+
+// Function of a score that replaces the softmax (pointwise_attention). Results include the rounding
+// errors of an implementation whose half unit in the last place is u.
+struct score_oracle {
+  virtual ~score_oracle() = default;
+  virtual bounded value(bounded score, long double u) const = 0;
+  virtual bounded slope(bounded score, long double u) const = 0;
+};
+
 template <class T>
 struct attention_problem {
   attention_size size;
   pattern_mask mask;
   std::optional<sparse_mask> sparse;  // replaces `mask`
   std::optional<double> scale;
+  score_oracle const* function = nullptr;  // replaces the softmax
+  bool per_key = false;                    // replaces the scale by 1 / (number of valid keys)
   // Replaces both masks.
   std::function<bool(index_t sample, index_t head, index_t query, index_t key)> is_visible;
   std::vector<T> q, k, v, bias, dy;  // bias is empty or has bias_shape()
@@ -115,6 +130,7 @@ struct attention_problem {
         << (shared_keys ? " shared keys" : "") << (shared_bias ? " shared bias" : "")
         << (mode == ss::grad_mode::accumulate ? " accumulate" : "");
     if (scale) out << " scale=" << *scale;
+    if (per_key) out << " scale per key";
     if (requested != all_gradients) out << " wanted=" << requested;
     if (std::string const layout_text = dbias_layout.describe(); !layout_text.empty())
       out << " dbias" << layout_text;

@@ -10,6 +10,7 @@
 #include <slicesort/detail/merge_attention/device.hpp>
 #include <slicesort/detail/multi_permutation/device.hpp>
 #include <slicesort/detail/permute/device.hpp>
+#include <slicesort/detail/pointwise_attention/device.hpp>
 #include <slicesort/detail/short_convolution/device.hpp>
 #include <slicesort/detail/shuffle/device.hpp>
 #include <slicesort/detail/sinkhorn/device.hpp>

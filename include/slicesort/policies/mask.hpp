@@ -6,10 +6,10 @@
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
-#include <slicesort/policies/bigbird.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/policies/masks/bigbird.hpp>
+#include <slicesort/policies/masks/sparse_mask.hpp>
 #include <slicesort/policies/masks/stored_mask.hpp>
-#include <slicesort/policies/sparse_mask.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstdint>

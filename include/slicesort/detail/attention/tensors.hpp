@@ -37,6 +37,13 @@ struct attention_lengths {
   tensor1<index_t const> keys, queries;
 };
 
+// Scale of a sample's scores: a number, or 1 / (number of valid keys).
+template <class A>
+SLICESORT_HD_INLINE A score_scale_of(double scale, bool per_key, index_t valid_keys) {
+  if (!per_key) return static_cast<A>(scale);
+  return valid_keys > 0 ? A(1) / static_cast<A>(valid_keys) : A(0);
+}
+
 struct head_index {
   index_t sample, head;
 };

@@ -3,13 +3,13 @@
 // compiled once per element type.
 #pragma once
 
+#include <slicesort/detail/attention/host/backward.hpp>
+#include <slicesort/detail/attention/host/forward.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/check.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/parallel.hpp>
-#include <slicesort/detail/softmax_attention/host/backward.hpp>
-#include <slicesort/detail/softmax_attention/host/forward.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/workspace.hpp>
@@ -20,20 +20,7 @@ template <class Mask>
 struct host_implementation<streaming_attention_op<Mask>> {
   template <class T>
   static void plan(host_exec const& exec, attention_shape const& shape, arena& memory) {
-    constexpr bool gathers_keys = is_sparse<Mask>;
-    memory.overlap(
-        [&](arena& forward) {
-          (void)streaming_forward_layout<T>(forward, exec, shape, gathers_keys);
-        },
-        [&](arena& backward) {
-          backward.overlap(
-              [&](arena& head_pass) {
-                (void)streaming_backward_layout<T>(head_pass, exec, shape, gathers_keys);
-              },
-              [&](arena& shared_bias_pass) {
-                (void)shared_bias_layout<T>(shared_bias_pass, exec, shape, gathers_keys);
-              });
-        });
+    streaming_plan<T>(exec, shape, is_sparse<Mask>, memory);
   }
 
   template <class Params>

@@ -12,10 +12,10 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/gemm.hpp>
-#include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/attention_algorithm.hpp>
@@ -26,21 +26,6 @@
 #include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
-
-// Arguments of the workspace size.
-struct attention_shape : attention_sizes {
-  dbias_shape dbias{};
-
-  attention_shape() = default;
-  SLICESORT_HD constexpr attention_shape(extents4 q, extents4 v) : attention_sizes(q, v) {}
-  template <class T>
-  SLICESORT_HD constexpr explicit attention_shape(attention_inputs<T> const& in)
-      : attention_shape(in.q.extents(), in.v.extents()) {}
-  constexpr attention_shape(extents4 q, extents4 v, extents4 dbias_extents)
-      : attention_sizes(q, v), dbias(dbias_shape::make(dbias_extents, q)) {}
-
-  constexpr index_t distances() const { return distances_of(queries, keys); }
-};
 
 // `State` is the element type of the saved state. streaming saves m and l of each query in the
 // accumulator type, [batch, heads, queries, 2] (-infinity and 0 without keys). It does not save m +

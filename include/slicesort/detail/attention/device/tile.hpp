@@ -18,6 +18,15 @@
 
 SLICESORT_DETAIL_BEGIN
 
+// Tile widths in channels. The wide tile, for 16-bit types, leaves no registers for a second chunk
+// of channels, so heads with more channels use narrow tiles.
+inline constexpr int narrow_tile = 64, wide_tile = 128;
+template <int Width>
+SLICESORT_HD constexpr int chunks_of(index_t channels) {
+  return Width == narrow_tile && channels > Width ? static_cast<int>((channels + Width - 1) / Width)
+                                                  : 1;
+}
+
 // Launches a kernel unless it has no work.
 template <class Grid, class Kernel>
 void launch(Grid const& grid, Kernel const& kernel, int threads = Kernel::max_threads) {

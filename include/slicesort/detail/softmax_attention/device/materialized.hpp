@@ -3,17 +3,17 @@
 // softmax, matrix product. Processes as many heads of a sample at a time as the workspace holds.
 #pragma once
 
+#include <slicesort/detail/attention/device/bias_sums.hpp>
+#include <slicesort/detail/attention/dropout.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/tuning.hpp>
-#include <slicesort/detail/softmax_attention/device/bias_sums.hpp>
 #include <slicesort/detail/softmax_attention/device/gemm.hpp>
 #include <slicesort/detail/softmax_attention/device/map_sums.hpp>
 #include <slicesort/detail/softmax_attention/device/query_stats.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax_rows.hpp>
-#include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>

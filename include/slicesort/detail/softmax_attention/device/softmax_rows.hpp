@@ -3,15 +3,15 @@
 // one row.
 #pragma once
 
+#include <slicesort/detail/attention/device/mask.hpp>
 #include <slicesort/detail/attention/device/tile.hpp>
+#include <slicesort/detail/attention/dropout.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/store.hpp>
 #include <slicesort/detail/softmax_attention/device/gemm.hpp>
-#include <slicesort/detail/softmax_attention/device/mask.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax.hpp>
-#include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>

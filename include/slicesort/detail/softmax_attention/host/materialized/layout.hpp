@@ -2,12 +2,12 @@
 // Workspace of materialized attention on the host.
 #pragma once
 
+#include <slicesort/detail/attention/host/bias_sums.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/matrix_product.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
-#include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -4,16 +4,16 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/host/backward_tile.hpp>
+#include <slicesort/detail/attention/host/bias_sums.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
+#include <slicesort/detail/attention/host/scores.hpp>
+#include <slicesort/detail/attention/host/simd_table.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
 #include <slicesort/detail/host/matrix_product.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
-#include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/products.hpp>
-#include <slicesort/detail/softmax_attention/host/scores.hpp>
-#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>

@@ -5,13 +5,13 @@
 
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/detail/attention/head.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
+#include <slicesort/detail/attention/host/simd_table.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/host/matrix_product.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
-#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>

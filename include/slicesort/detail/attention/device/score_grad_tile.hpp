@@ -4,18 +4,18 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/device/dropout.hpp>
+#include <slicesort/detail/attention/device/mask.hpp>
 #include <slicesort/detail/attention/device/tile.hpp>
+#include <slicesort/detail/attention/device/weights.hpp>
+#include <slicesort/detail/attention/dropout.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/register_tile.hpp>
 #include <slicesort/detail/device/store.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
-#include <slicesort/detail/softmax_attention/device/dropout.hpp>
-#include <slicesort/detail/softmax_attention/device/mask.hpp>
-#include <slicesort/detail/softmax_attention/device/softmax.hpp>
-#include <slicesort/detail/softmax_attention/dropout.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
@@ -25,10 +25,13 @@
 
 SLICESORT_DETAIL_BEGIN
 
-template <class Mask, class T, int Width>
+template <class Weights, class Mask, int Width>
 struct score_grad_tile {
   static constexpr int max_warps = 4;
+  using T = typename Weights::element;
   using A = accumulator_t<T>;
+  using stats = typename Weights::stats;
+  static constexpr bool has_stats = has_query_stats<Weights>;
   using vector16 = tile_vector16<T>;
   static constexpr int tiles_per_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
   static constexpr int keys_per_tile = sizeof(A) == 8 ? 16 : 32;
@@ -38,12 +41,11 @@ struct score_grad_tile {
   using scores = register_tile<A, tiles_per_warp, columns>;  // [queries of the warp, keys]
 
   Mask mask;
+  Weights weights;
   A scale{};
   attention_inputs<T> in{};
-  tensor4<T const> dy{};          // [batch, heads, queries, channels]
-  query_stats<A> const* stats{};  // [batch, heads, queries]
+  tensor4<T const> dy{};  // [batch, heads, queries, channels]
   attention_lengths lengths{};
-  dropout_config dropout{};
   int warps{};
   int buffers{};          // shared buffers of k and v: 1 or 2
   bool computes_dbias{};  // true if dS is staged in shared memory
@@ -55,7 +57,7 @@ struct score_grad_tile {
     vector16* tiles;       // [buffers][k, v][keys_per_tile, Width]
     attention_task* task;
     head_rows<T>* sources;  // [source_count]
-    query_stats<A>* stats;  // [queries of the block]
+    stats* query;           // [queries of the block]
     key_range* ranges;      // [queries of the block]
     range_bounds* bounds;   // [warps]
     T* bias_tile;  // [queries of the block, keys_per_tile]: bias or -infinity; later dS, in A
@@ -72,7 +74,7 @@ struct score_grad_tile {
                                                        keys * row_vectors);
     smem.task = allocator.template allocate<attention_task>(1);
     smem.sources = allocator.template allocate<head_rows<T>>(source_count);
-    smem.stats = allocator.template allocate<query_stats<A>>(queries);
+    if constexpr (has_stats) smem.query = allocator.template allocate<stats>(queries);
     smem.ranges = allocator.template allocate<key_range>(queries);
     smem.bounds = allocator.template allocate<range_bounds>(static_cast<std::size_t>(warps));
     smem.bias_tile = allocator.template allocate<T>(queries * keys * elements_per_score);
@@ -119,8 +121,9 @@ struct score_grad_tile {
       smem.sources[source_v] = {in.v, kv_head, keys};
       smem.sources[source_bias] = {in.bias, head, queries};
     }
-    for (int i = block.rank(); i < queries_per_block(); i += block.size())
-      smem.stats[i] = first + i < rows ? stats[flat_head * rows + first + i] : query_stats<A>{};
+    if constexpr (has_stats)
+      for (int i = block.rank(); i < queries_per_block(); i += block.size())
+        smem.query[i] = first + i < rows ? weights.query[flat_head * rows + first + i] : stats{};
     stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_per_block(),
                  queries, keys);
   }
@@ -178,12 +181,13 @@ struct score_grad_tile {
     }
   }
 
-  // Turns dP into dS = P * (dP - D), with P = exp(S - m) / l.
+  // Turns dP into dS.
   template <class Block>
   SLICESORT_HD_INLINE void weights_to_score_grads(Block& block, memory const& smem,
                                                   walk_state const& walk, scores& s,
                                                   scores& dp) const {
-    A score_scale = scale;
+    A const sample_scale = weights.scale_of(block, scale, smem.task->keys);
+    A score_scale = sample_scale;
     if (tests_each_key<Mask> || in.bias.data() != nullptr || walk.writes_dbias ||
         !tile_is_covered(mask, *smem.task, *smem.bounds, queries_per_block(), walk.key,
                          keys_per_tile)) {
@@ -191,23 +195,26 @@ struct score_grad_tile {
                                        mask_of(mask, smem.task->head), smem.ranges,
                                        smem.task->first, walk.key, smem.sources[source_bias]);
       block.sync();
-      mask_scores(block, s, scale, smem.bias_tile + walk.warp_row * keys_per_tile);
+      mask_scores(block, s, sample_scale, smem.bias_tile + walk.warp_row * keys_per_tile);
       score_scale = A(1);
     }
-    if (dropout.is_enabled()) {
-      scale_tile(dp, static_cast<A>(dropout.scale));
-      keep_mask<false, tiles_per_warp, columns> keep;
-      keep.compute(
-          block, dropout,
-          {smem.task->head, in.v.extents().length, smem.task->first + walk.warp_row, walk.key});
-      drop_weights(dp, keep);
-    }
+    if constexpr (Weights::supports_dropout)
+      if (weights.dropout.is_enabled()) {
+        scale_tile(dp, static_cast<A>(weights.dropout.scale));
+        keep_mask<false, tiles_per_warp, columns> keep;
+        keep.compute(
+            block, weights.dropout,
+            {smem.task->head, in.v.extents().length, smem.task->first + walk.warp_row, walk.key});
+        drop_weights(dp, keep);
+      }
     int const lane_group = tile_lane(Block::opaque(block.rank())).group;
     SLICESORT_UNROLL
     for (int i = 0; i < scores::count; ++i)
-      dp[i] = weight_and_score_grad<T>(
-                  block, s[i], score_scale,
-                  smem.stats[walk.warp_row + scores::lane_row(i) * 8 + lane_group], dp[i])
+      dp[i] = weights
+                  .weigh(block, s[i], score_scale,
+                         stats_of_query(smem.query,
+                                        walk.warp_row + scores::lane_row(i) * 8 + lane_group),
+                         dp[i])
                   .score_grad;
   }
 

@@ -4,14 +4,14 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/host/backward_tile.hpp>
+#include <slicesort/detail/attention/host/bias_sums.hpp>
+#include <slicesort/detail/attention/host/gathered_keys.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
+#include <slicesort/detail/attention/host/simd_table.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/arena.hpp>
-#include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
-#include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
-#include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -7,15 +7,15 @@
 //               in all of them. device/bias_sums.hpp then adds up the diagonals of the sum.
 #pragma once
 
+#include <slicesort/detail/attention/bias.hpp>
+#include <slicesort/detail/attention/device/bias_sums.hpp>
+#include <slicesort/detail/attention/device/score_grad_tile.hpp>
 #include <slicesort/detail/attention/device/tile.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/register_tile.hpp>
-#include <slicesort/detail/softmax_attention/bias.hpp>
-#include <slicesort/detail/softmax_attention/device/bias_sums.hpp>
-#include <slicesort/detail/softmax_attention/device/score_grad_tile.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -24,9 +24,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-template <class Mask, class T>
+template <class Weights, class Mask>
 struct attention_backward_bias_kernel {
-  using score_grads = score_grad_tile<Mask, T, narrow_tile>;
+  using score_grads = score_grad_tile<Weights, Mask, narrow_tile>;
+  using T = typename Weights::element;
   using A = typename score_grads::A;
   using scores = typename score_grads::scores;
   static constexpr int max_threads = 32 * score_grads::max_warps;

@@ -6,17 +6,17 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/device/dropout.hpp>
+#include <slicesort/detail/attention/device/mask.hpp>
 #include <slicesort/detail/attention/device/tile.hpp>
+#include <slicesort/detail/attention/device/weights.hpp>
+#include <slicesort/detail/attention/dropout.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/register_tile.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
-#include <slicesort/detail/softmax_attention/device/dropout.hpp>
-#include <slicesort/detail/softmax_attention/device/mask.hpp>
-#include <slicesort/detail/softmax_attention/device/softmax.hpp>
-#include <slicesort/detail/softmax_attention/dropout.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
@@ -26,30 +26,32 @@
 
 SLICESORT_DETAIL_BEGIN
 
-template <class Mask, class T, int Width>
+template <class Weights, class Mask, int Width>
 struct attention_backward_kv_kernel {
   static constexpr int max_threads = 256;
+  using T = typename Weights::element;
   using A = accumulator_t<T>;
+  using stats = typename Weights::stats;
   using vector16 = tile_vector16<T>;
   static constexpr int queries_per_tile = sizeof(T) == 2 ? 64 : sizeof(T) == 4 ? 32 : 16;
   static constexpr int columns = queries_per_tile / 8,
                        vectors_per_row = Width / elements_per_vector16<T>;
-  static constexpr int vectors_per_stats = static_cast<int>(sizeof(query_stats<A>)) / 16;
+  static constexpr bool has_stats = has_query_stats<Weights>;
+  static constexpr int vectors_per_stats = static_cast<int>(sizeof(stats)) / 16;
 
   using scores = register_tile<A, 1, columns>;       // [keys of the warp, queries]
   using gradients = register_tile<A, 1, Width / 8>;  // [keys of the warp, channels]
 
   Mask mask;
+  Weights weights;
   A scale{};
   attention_inputs<T> in{};
-  tensor4<T const> dy{};          // [batch, heads, queries, channels]
-  query_stats<A> const* stats{};  // [batch, heads, queries]
+  tensor4<T const> dy{};  // [batch, heads, queries, channels]
   // [batch, query tiles]; [batch * heads, query tiles] if masks differ by head
   range_bounds const* bounds{};
   tensor4<T> dk{}, dv{};  // [batch, heads of k, keys, channels]
   grad_mode mode{};
   attention_lengths lengths{};
-  dropout_config dropout{};
   int warps{};
   int buffers{};  // shared buffers of q and dy: 1 or 2
 
@@ -60,7 +62,7 @@ struct attention_backward_kv_kernel {
     vector16* tiles;       // [buffers][q, dy][queries_per_tile, Width]
     attention_task* task;
     head_rows<T>* sources;  // [source_count]
-    query_stats<A>* stats;  // [buffers, queries_per_tile]
+    stats* query;           // [buffers, queries_per_tile]
     key_range* ranges;      // [buffers, queries_per_tile]
     T* bias_tile;           // [keys of the block, queries_per_tile]: bias or -infinity
   };
@@ -75,7 +77,7 @@ struct attention_backward_kv_kernel {
     smem.tiles = allocator.template allocate<vector16>(2 * tile_rows * row_vectors);
     smem.task = allocator.template allocate<attention_task>(1);
     smem.sources = allocator.template allocate<head_rows<T>>(source_count);
-    smem.stats = allocator.template allocate<query_stats<A>>(tile_rows);
+    if constexpr (has_stats) smem.query = allocator.template allocate<stats>(tile_rows);
     smem.ranges = allocator.template allocate<key_range>(tile_rows);
     smem.bias_tile = allocator.template allocate<T>(pairs);
     return smem;
@@ -83,8 +85,13 @@ struct attention_backward_kv_kernel {
 
   SLICESORT_HD int keys_per_block() const { return warps * 16; }
   // Dropout needs registers that wide tiles do not have, so calls with dropout use narrow tiles.
-  static constexpr bool supports_dropout = Width == narrow_tile;
-  SLICESORT_HD bool has_dropout() const { return supports_dropout && dropout.is_enabled(); }
+  static constexpr bool supports_dropout = Weights::supports_dropout && Width == narrow_tile;
+  SLICESORT_HD bool has_dropout() const {
+    if constexpr (supports_dropout)
+      return weights.dropout.is_enabled();
+    else
+      return false;
+  }
   // Chunks of the wider of dk and dv. Each chunk is one pass over the products q k^T and dy v^T.
   SLICESORT_HD int chunks() const {
     index_t const channels = in.q.extents().channels, value_channels = in.v.extents().channels;
@@ -139,10 +146,10 @@ struct attention_backward_kv_kernel {
       multiply(block, smem, walk, s, dp, q, dy_rows);
       if (walk.tile >= 0) {
         weights_and_score_grads(block, smem, walk, s, dp);
-        auto const weights = block.template mma_operand<T>(s);
+        auto const weight_operand = block.template mma_operand<T>(s);
         auto const score_grads = block.template mma_operand<T>(dp);
         if (dv.data() != nullptr)
-          block.template mma_ab<Width>(sums_v, weights, dy_rows,
+          block.template mma_ab<Width>(sums_v, weight_operand, dy_rows,
                                        valid_channels(value_channels - task.channel));
         if (dk.data() != nullptr)
           block.template mma_ab<Width>(sums_k, score_grads, q,
@@ -241,6 +248,9 @@ struct attention_backward_kv_kernel {
         if (!meets_pairs(head_mask, pairs)) continue;
         walk.next_masked = in.bias.data() != nullptr || !covers_pairs(head_mask, pairs);
       }
+      // Statistics make the weights of padding 0; without them, the mask does.
+      if constexpr (!has_stats)
+        if (index_t{walk.next + 1} * queries_per_tile > smem.task->queries) walk.next_masked = true;
       return;
     }
   }
@@ -263,12 +273,15 @@ struct attention_backward_kv_kernel {
                                             bool masked) const {
     attention_task const& task = *smem.task;
     index_t const query = index_t{tile} * queries_per_tile, queries = in.q.extents().length;
-    auto* const to = reinterpret_cast<unsigned char*>(smem.stats + buffer * queries_per_tile);
-    auto const* const from = reinterpret_cast<unsigned char const*>(
-        stats + (task.head.sample * in.q.extents().heads + task.head.head) * queries + query);
-    for (int i = block.rank(); i < queries_per_tile * vectors_per_stats; i += block.size())
-      block.copy_async(to + 16 * i, from + 16 * i,
-                       query + i / vectors_per_stats < queries ? 16 : 0);
+    if constexpr (has_stats) {
+      auto* const to = reinterpret_cast<unsigned char*>(smem.query + buffer * queries_per_tile);
+      auto const* const from = reinterpret_cast<unsigned char const*>(
+          weights.query + (task.head.sample * in.q.extents().heads + task.head.head) * queries +
+          query);
+      for (int i = block.rank(); i < queries_per_tile * vectors_per_stats; i += block.size())
+        block.copy_async(to + 16 * i, from + 16 * i,
+                         query + i / vectors_per_stats < queries ? 16 : 0);
+    }
     if (masked)
       for (int i = block.rank(); i < queries_per_tile; i += block.size())
         smem.ranges[buffer * queries_per_tile + i] =
@@ -303,38 +316,41 @@ struct attention_backward_kv_kernel {
     }
   }
 
-  // Turns S into P and dP into dS = P * (dP - D), then applies dropout to P.
+  // Turns S into weights P and dP into dS, then applies dropout to P.
   template <class Block>
   SLICESORT_HD_INLINE void weights_and_score_grads(Block& block, memory const& smem,
                                                    walk_state const& walk, scores& s,
                                                    scores& dp) const {
     int const first = walk.buffer * queries_per_tile;
-    A score_scale = scale;
+    A const sample_scale = weights.scale_of(block, scale, smem.task->keys);
+    A score_scale = sample_scale;
     if (walk.masked) {
       stage_bias<true, queries_per_tile>(
           block, smem.bias_tile, walk.rows, mask_of(mask, smem.task->head), smem.ranges + first,
           index_t{walk.tile} * queries_per_tile, smem.task->first, smem.sources[source_bias]);
       block.sync();
-      mask_scores(block, s, scale, smem.bias_tile + walk.warp_row * queries_per_tile);
+      mask_scores(block, s, sample_scale, smem.bias_tile + walk.warp_row * queries_per_tile);
       score_scale = A(1);
     }
     keep_mask<true, 1, columns> keep;
-    if (has_dropout()) {
-      scale_tile(dp, static_cast<A>(dropout.scale));
-      keep.compute(block, dropout,
-                   {smem.task->head, in.v.extents().length, index_t{walk.tile} * queries_per_tile,
-                    smem.task->first + walk.warp_row});
-      drop_weights(dp, keep);
-    }
+    if constexpr (supports_dropout)
+      if (has_dropout()) {
+        scale_tile(dp, static_cast<A>(weights.dropout.scale));
+        keep.compute(block, weights.dropout,
+                     {smem.task->head, in.v.extents().length, index_t{walk.tile} * queries_per_tile,
+                      smem.task->first + walk.warp_row});
+        drop_weights(dp, keep);
+      }
     int const thread_in_group = tile_lane(Block::opaque(block.rank())).thread_in_group;
     SLICESORT_UNROLL
     for (int column = 0; column < scores::lane_columns; ++column) {
-      query_stats<A> const query =
-          smem.stats[first + column / 2 * 8 + 2 * thread_in_group + column % 2];
+      stats query{};
+      if constexpr (has_stats)
+        query = smem.query[first + column / 2 * 8 + 2 * thread_in_group + column % 2];
       SLICESORT_UNROLL
       for (int row = 0; row < scores::lane_rows; ++row) {
         A &score = s.at(row, column), &dweight = dp.at(row, column);
-        weight_and_score_grad<T> const result(block, score, score_scale, query, dweight);
+        auto const result = weights.weigh(block, score, score_scale, &query, dweight);
         score = result.weight, dweight = result.score_grad;
       }
     }
@@ -346,8 +362,9 @@ struct attention_backward_kv_kernel {
   SLICESORT_HD_INLINE void store_gradients(Block& block, memory const& smem, gradients& sums_k,
                                            gradients& sums_v) const {
     attention_task const& task = *smem.task;
-    scale_tile(sums_k, scale);
-    if (has_dropout()) scale_tile(sums_v, static_cast<A>(dropout.scale));
+    scale_tile(sums_k, weights.scale_of(block, scale, task.keys));
+    if constexpr (supports_dropout)
+      if (has_dropout()) scale_tile(sums_v, static_cast<A>(weights.dropout.scale));
     A* const staging = reinterpret_cast<A*>(smem.block_rows);
     head_index const kv_head = kv_head_of(task.head, in.q.extents().heads, in.k.extents().heads);
     if (dk.data() != nullptr)

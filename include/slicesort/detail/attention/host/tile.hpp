@@ -54,6 +54,28 @@ struct online_softmax_params {
   lane_range lanes{};
 };
 
+// Function of each score that gives its weight, instead of the softmax: a policy of
+// pointwise_attention, type-erased.
+struct score_weights {
+  enum class function_kind : unsigned char { softmax, laplace, squared_relu, custom };
+  function_kind kind = function_kind::softmax;
+  double mean = 0, deviation = 1;  // of laplace
+  void const* function = nullptr;  // a user-defined function, and its evaluation
+  void (*apply)(void const* function, void* scores, void* products, index_t count) = nullptr;
+
+  bool are_softmax() const { return kind == function_kind::softmax; }
+};
+
+// Turns scores into weights f(score) and, if there are products, <dy, v> into f'(score) <dy, v>.
+// Both are 0 where the score is -infinity.
+template <class A>
+struct weigh_scores_params {
+  A *scores, *products;  // products may be null
+  int keys;
+  score_weights weights;
+  lane_range lanes{};
+};
+
 // Turns scores into weights, and the products <dy, v> into score gradients.
 template <class A>
 struct score_grad_params {

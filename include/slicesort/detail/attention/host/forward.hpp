@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streaming attention forward on host threads. A task computes several query tiles of a head. It
-// processes the keys tile by tile with an online softmax. With a sparse mask, the tiles share
-// gathered keys.
+// processes the keys tile by tile with an online softmax, or a function of each score. With a
+// sparse mask, the tiles share gathered keys.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/host/gathered_keys.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
+#include <slicesort/detail/attention/host/scores.hpp>
+#include <slicesort/detail/attention/host/simd_table.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/scores.hpp>
-#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -132,9 +132,10 @@ class attention_forward_task {
                       packed_pitch = kernels_.packed_width(key_pitch()),
                       query = (first_tile + tile) * tile_queries;
         int const keys = static_cast<int>(visible.last - visible.first);
-        kernels_.multiply(memory.scores.score_product(
-            kernels_, config_.scale, in_.bias, {}, keys, memory.keys + first * packed_pitch,
-            packed_pitch, queries(memory, tile), shape_.channels));
+        kernels_.multiply(
+            memory.scores.score_product(kernels_, config_.template scale_of<A>(head_), in_.bias, {},
+                                        keys, memory.keys + first * packed_pitch, packed_pitch,
+                                        queries(memory, tile), shape_.channels));
         memory.scores.add_bias_and_mask(kernels_, config_, memory.ranges[tile], head_, in_.bias,
                                         {query, valid_queries(query), visible.first, keys});
         add_values(memory, tile, {}, first, keys,
@@ -168,10 +169,10 @@ class attention_forward_task {
             pack_kv(memory, gathered.count);
             loaded = true;
           }
-          kernels_.multiply(
-              memory.scores.score_product(kernels_, config_.scale, in_.bias, segment.lanes,
-                                          segment.keys, memory.keys + segment.first * packed_pitch,
-                                          packed_pitch, queries(memory, tile), shape_.channels));
+          kernels_.multiply(memory.scores.score_product(
+              kernels_, config_.template scale_of<A>(head_), in_.bias, segment.lanes, segment.keys,
+              memory.keys + segment.first * packed_pitch, packed_pitch, queries(memory, tile),
+              shape_.channels));
           memory.scores.add_bias_and_mask(kernels_, config_, gathered, segment, head_, in_.bias,
                                           query, valid_queries(query));
           add_values(memory, tile, segment.lanes, segment.first, segment.keys,
@@ -201,7 +202,9 @@ class attention_forward_task {
     kernels_.pack_rows(queries(memory, tile), tile_queries, shape_.channels);
     std::fill_n(sums(memory, tile), padded_rows(shape_.values) * tile_queries, A(0));
     std::fill_n(memory.row_max + tile * tile_queries, tile_queries, minus_infinity<A>());
-    std::fill_n(memory.row_sum + tile * tile_queries, tile_queries, A(0));
+    // Sums of pointwise weights are not divided.
+    std::fill_n(memory.row_sum + tile * tile_queries, tile_queries,
+                A(config_.weights.are_softmax() ? 0 : 1));
     memory.ranges[tile].evaluate(config_.mask, head_, query, count);
   }
 
@@ -212,11 +215,17 @@ class attention_forward_task {
   // Turns scores into weights and adds the weighted values from row `first` on.
   void add_values(attention_forward_workspace<A> const& memory, index_t tile, lane_range lanes,
                   index_t first, int keys, std::uint64_t const* keep) const {
-    online_softmax_params<A> softmax{memory.scores.scores, keys,
-                                     memory.row_max + tile * tile_queries,
-                                     memory.row_sum + tile * tile_queries, memory.rescale};
-    softmax.lanes = lanes;
-    kernels_.update_softmax(softmax);
+    A const* rescale = nullptr;
+    if (config_.weights.are_softmax()) {
+      online_softmax_params<A> softmax{memory.scores.scores, keys,
+                                       memory.row_max + tile * tile_queries,
+                                       memory.row_sum + tile * tile_queries, memory.rescale};
+      softmax.lanes = lanes;
+      kernels_.update_softmax(softmax);
+      rescale = memory.rescale + lanes.first;
+    } else {
+      kernels_.weigh_scores({memory.scores.scores, nullptr, keys, config_.weights, lanes});
+    }
     if (keep != nullptr) kernels_.apply_dropout(memory.scores.scores, keys, keep, lanes);
     kernels_.pack_rows(memory.scores.scores, tile_queries, keys);
     kernels_.multiply(
@@ -224,7 +233,7 @@ class attention_forward_task {
          {memory.scores.scores + lanes.first, tile_queries},
          {sums(memory, tile) + lanes.first, tile_queries},
          {static_cast<int>(padded_rows(shape_.values)), lanes.count(), kernels_.packed_width(keys)},
-         {true, memory.rescale + lanes.first, A(1)}});
+         {true, rescale, A(1)}});
   }
 
   void finish_tile(attention_forward_workspace<A> const& memory, index_t tile, index_t query,

@@ -2,10 +2,11 @@
 // Fills the kernel table for one instruction set.
 
 // clang-format off
-#include <slicesort/detail/softmax_attention/host/dropout.inl>
-#include <slicesort/detail/softmax_attention/host/native_products.inl>
-#include <slicesort/detail/softmax_attention/host/softmax.inl>
-#include <slicesort/detail/softmax_attention/host/tile_transpose.inl>
+#include <slicesort/detail/attention/host/score_functions.inl>
+#include <slicesort/detail/attention/host/dropout.inl>
+#include <slicesort/detail/attention/host/native_products.inl>
+#include <slicesort/detail/attention/host/softmax.inl>
+#include <slicesort/detail/attention/host/tile_transpose.inl>
 // clang-format on
 
 template <class T>
@@ -18,6 +19,7 @@ void choose_kernels(target, attention_kernels<T>& kernels) {
   kernels.mask_scores = rows::mask_scores;
   kernels.update_softmax = rows::update_softmax;
   kernels.compute_score_grads = rows::compute_score_grads;
+  kernels.weigh_scores = score_functions<A>::weigh_scores;
   kernels.compute_keep_mask = keep_mask::compute;
   kernels.apply_dropout = rows::apply_dropout;
   kernels.add_rows = rows::add_rows;

@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward pass with an online softmax (FlashAttention-2). A block owns some queries of a head and
-// iterates over its keys tile by tile. A warp holds the scores and outputs of 16 or 32 queries in
-// registers. Values are copied while the scores are computed, and the next keys while the weights
-// are multiplied by the values.
+// Forward pass (FlashAttention-2). A block owns some queries of a head and iterates over its keys
+// tile by tile. A warp holds the scores and outputs of 16 or 32 queries in registers. Values are
+// copied while the scores are computed, and the next keys while the weights are multiplied by the
+// values. `Weights`: device/weights.hpp.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/device/dropout.hpp>
+#include <slicesort/detail/attention/device/mask.hpp>
 #include <slicesort/detail/attention/device/tile.hpp>
+#include <slicesort/detail/attention/dropout.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/register_tile.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
-#include <slicesort/detail/softmax_attention/device/dropout.hpp>
-#include <slicesort/detail/softmax_attention/device/mask.hpp>
-#include <slicesort/detail/softmax_attention/device/softmax.hpp>
-#include <slicesort/detail/softmax_attention/dropout.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <cmath>
 #include <cstddef>
 
 SLICESORT_DETAIL_BEGIN
 
-template <class Mask, class T, int Width>
+template <class Weights, class Mask, int Width>
 struct attention_forward_kernel {
   static constexpr int max_threads = 128;
+  using T = typename Weights::element;
   using A = accumulator_t<T>;
   using vector16 = tile_vector16<T>;
   static constexpr int tiles_per_warp = sizeof(A) == 8 ? 1 : 2;  // tiles of 16 queries
@@ -39,15 +38,14 @@ struct attention_forward_kernel {
 
   using scores = register_tile<A, tiles_per_warp, columns>;     // [queries of the warp, keys]
   using outputs = register_tile<A, tiles_per_warp, Width / 8>;  // [queries of the warp, channels]
-  using row_stats = row_values<A, tiles_per_warp>;              // [queries of the lane]
+  using row_state = typename Weights::template row_state<tiles_per_warp>;
 
   Mask mask;
+  Weights weights;
   A scale{};
   attention_inputs<T> in{};
-  tensor4<T> y{};      // [batch, heads, queries, channels]
-  tensor4<A> state{};  // [batch, heads, queries, 2]; empty if not saved
+  tensor4<T> y{};  // [batch, heads, queries, channels]
   attention_lengths lengths{};
-  dropout_config dropout{};
   int warps{};
 
   // Tensors whose rows a block loads.
@@ -95,12 +93,11 @@ struct attention_forward_kernel {
     int const qk_chunks = chunks_of<Width>(in.q.extents().channels);
     index_t const value_channels = in.v.extents().channels;
     outputs out;
-    row_stats max, sum;
-    out.clear(), max.fill(min_score<A>), sum.fill(A(0));
+    out.clear();
 
-    // Without a bias, the exponential applies the scale, if it is positive.
-    bool const scale_in_exp = in.bias.data() == nullptr && scale > A(0);
-    A const exp_factor = exp_factor_of<T>(scale_in_exp ? scale : A(1));
+    // Without a bias, `rows` scales the scores, if the scale is positive.
+    bool const scales_later = in.bias.data() == nullptr && sample_scale(block, task) > A(0);
+    row_state rows(weights, sample_scale(block, task), scales_later);
 
     index_t const end = smem.bounds->last;
     index_t key = smem.bounds->first / keys_per_tile * keys_per_tile;
@@ -111,22 +108,23 @@ struct attention_forward_kernel {
       scores s;
       s.clear();
       multiply_qk(block, smem, s, key, end, qk_chunks);
-      if (tests_each_key<Mask> || !scale_in_exp || !is_covered(smem, key))
-        add_bias(block, smem, s, key, scale_in_exp ? A(1) : scale);
-      update_softmax(block, s, out, max, sum, exp_factor);
-      if (dropout.is_enabled()) apply_dropout(block, s, task, key);
-      auto const weights = block.template mma_operand<T>(s);  // [queries of the warp, keys]
+      if (tests_each_key<Mask> || !scales_later || !is_covered(smem, key))
+        add_bias(block, smem, s, key, scales_later);
+      rows.weigh(block, s, out);
+      if constexpr (Weights::supports_dropout)
+        if (weights.dropout.is_enabled()) apply_dropout(block, s, task, key);
+      auto const operand = block.template mma_operand<T>(s);  // [queries of the warp, keys]
 
       block.await_copies();
       block.sync();
       next = key + keys_per_tile;
       if constexpr (is_sparse<Mask>) next = next_visible_tile(smem, next, end);
       load_qk_async(block, smem, qk_chunks > 1 && next < end, next, end, 0);
-      block.template mma_ab<Width>(out, weights, smem.v,
+      block.template mma_ab<Width>(out, operand, smem.v,
                                    valid_channels(value_channels - task.channel));
     }
     block.await_copies();
-    store_outputs(block, smem, out, max, sum, scale_in_exp);
+    store_outputs(block, smem, out, rows);
   }
 
  private:
@@ -167,6 +165,11 @@ struct attention_forward_kernel {
                                     keys_per_tile))
       key += keys_per_tile;
     return key;
+  }
+  // Computed anew for each use, because the sums occupy the registers.
+  template <class Block>
+  SLICESORT_HD_INLINE A sample_scale(Block& block, attention_task const& task) const {
+    return weights.scale_of(block, scale, task.keys);
   }
   static SLICESORT_HD int valid_channels(index_t remaining) {
     return remaining < Width ? static_cast<int>(remaining) : Width;
@@ -210,10 +213,13 @@ struct attention_forward_kernel {
     }
   }
 
-  // S = score_scale * S + bias, or -infinity where masked. Reuses the memory of the keys.
+  // S = S * scale + bias, or -infinity where masked; without the scale if `scales_later`. Reuses the
+  // memory of the keys.
   template <class Block>
   SLICESORT_HD_INLINE void add_bias(Block& block, memory const& smem, scores& s, index_t key,
-                                    A score_scale) const {
+                                    bool scales_later) const {
+    A const full_scale = sample_scale(block, *smem.task);
+    A const score_scale = scales_later ? A(1) : full_scale;
     T* const bias_tile = smem.k->value;  // [queries of the block, keys_per_tile]
     block.sync();
     stage_bias<false, keys_per_tile>(block, bias_tile, queries_per_block(),
@@ -223,57 +229,22 @@ struct attention_forward_kernel {
     mask_scores(block, s, score_scale, bias_tile + first_query_of_warp(block) * keys_per_tile);
   }
 
-  // Turns S into P = exp(S - m) with the running maximum m, and rescales the outputs and the sum.
   template <class Block>
-  static SLICESORT_HD_INLINE void update_softmax(Block& block, scores& s, outputs& out,
-                                                 row_stats& max, row_stats& sum, A exp_factor) {
-    // fmax ignores NaN, but the sums propagate it.
-    auto const max_of = [](A a, A b) { return std::fmax(a, b); };
-    SLICESORT_UNROLL
-    for (int row = 0; row < scores::lane_rows; ++row) {
-      A const new_max = row_max(block, s, row, max[row], max_of);
-      A const base = new_max == min_score<A> ? A(0) : new_max;
-      A const rescale = exp_scaled<T>(block, max[row] - base, exp_factor);
-      max[row] = new_max;
-      for_each_in_row(s, row,
-                      [&](A& score) { score = exp_scaled<T>(block, score - base, exp_factor); });
-      sum[row] = sum[row] * rescale + lane_row_sum(s, row);
-      if (rescale != A(1)) scale_row(out, row, rescale);  // rare
-    }
-  }
-
-  template <class Block>
-  SLICESORT_HD_INLINE void apply_dropout(Block& block, scores& weights, attention_task const& task,
+  SLICESORT_HD_INLINE void apply_dropout(Block& block, scores& s, attention_task const& task,
                                          index_t key) const {
     keep_mask<false, tiles_per_warp, columns> keep;
-    keep.compute(block, dropout,
+    keep.compute(block, weights.dropout,
                  {task.head, in.v.extents().length, task.first + first_query_of_warp(block), key});
-    drop_weights(weights, keep);
+    drop_weights(s, keep);
   }
 
-  // Computes O = O / l and saves the state.
   template <class Block>
   SLICESORT_HD_INLINE void store_outputs(Block& block, memory const& smem, outputs& out,
-                                         row_stats const& max, row_stats const& sum,
-                                         bool scale_in_exp) const {
+                                         row_state const& rows) const {
     attention_task const& task = *smem.task;
-    tile_lane const lane(block.rank());
-    index_t const queries = in.q.extents().length;
-    SLICESORT_UNROLL
-    for (int i = 0; i < scores::lane_rows; ++i) {
-      A const row_sum = block.template reduce<4>(sum[i], [](A a, A b) { return a + b; });
-      A const inv_sum =
-          row_sum > A(0) ? A(1) / row_sum : row_sum - row_sum;  // 0, or NaN if row_sum is NaN
-      scale_row(out, i, dropout.is_enabled() ? inv_sum * static_cast<A>(dropout.scale) : inv_sum);
-      index_t const row = task.first + first_query_of_warp(block) + lane.group + 8 * i;
-      if (state.data() != nullptr && task.channel == 0 && lane.thread_in_group == 0 &&
-          row < queries) {
-        bool const valid = row < task.queries;
-        A const row_max = scale_in_exp ? max[i] * scale : max[i];
-        save_statistics(state, task.head, row,
-                        row_statistics<A>{valid ? row_max : min_score<A>, valid ? row_sum : A(0)});
-      }
-    }
+    rows.finish(
+        block, weights, task, first_query_of_warp(block), in.q.extents().length,
+        [&] { return sample_scale(block, task); }, out);
     head_results<T> const results(y, task.head, task.queries, grad_mode::overwrite);
     A* const staging = reinterpret_cast<A*>(smem.q);
     SLICESORT_UNROLL

@@ -6,18 +6,19 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/host/backward_tile.hpp>
+#include <slicesort/detail/attention/host/bias_sums.hpp>
+#include <slicesort/detail/attention/host/forward.hpp>
+#include <slicesort/detail/attention/host/gathered_keys.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
+#include <slicesort/detail/attention/host/shared_bias.hpp>
+#include <slicesort/detail/attention/host/simd_table.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/softmax_attention/host/backward_tile.hpp>
-#include <slicesort/detail/softmax_attention/host/bias_sums.hpp>
-#include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/shared_bias.hpp>
-#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 #include <slicesort/workspace.hpp>
@@ -224,6 +225,25 @@ struct shared_bias_layout {
       : tasks(count_shared_tasks(shape)),
         workspaces(memory, exec.threads, tasks, shape, gathers_keys) {}
 };
+
+// Lays out the workspace of forward and backward.
+template <class T>
+void streaming_plan(host_exec const& exec, attention_shape const& shape, bool gathers_keys,
+                    arena& memory) {
+  memory.overlap(
+      [&](arena& forward) {
+        (void)streaming_forward_layout<T>(forward, exec, shape, gathers_keys);
+      },
+      [&](arena& backward) {
+        backward.overlap(
+            [&](arena& head_pass) {
+              (void)streaming_backward_layout<T>(head_pass, exec, shape, gathers_keys);
+            },
+            [&](arena& shared_bias_pass) {
+              (void)shared_bias_layout<T>(shared_bias_pass, exec, shape, gathers_keys);
+            });
+      });
+}
 
 template <class T>
 void streaming_backward(host_exec const& exec, attention_config const& config,

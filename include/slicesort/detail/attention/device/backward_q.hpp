@@ -4,15 +4,14 @@
 // recomputes scores and weights.
 #pragma once
 
+#include <slicesort/detail/attention/device/mask.hpp>
+#include <slicesort/detail/attention/device/score_grad_tile.hpp>
 #include <slicesort/detail/attention/device/tile.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/register_tile.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
-#include <slicesort/detail/softmax_attention/device/mask.hpp>
-#include <slicesort/detail/softmax_attention/device/score_grad_tile.hpp>
-#include <slicesort/detail/softmax_attention/device/softmax.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
@@ -20,9 +19,10 @@
 
 SLICESORT_DETAIL_BEGIN
 
-template <class Mask, class T, int Width>
+template <class Weights, class Mask, int Width>
 struct attention_backward_q_kernel {
-  using score_grads = score_grad_tile<Mask, T, Width>;
+  using score_grads = score_grad_tile<Weights, Mask, Width>;
+  using T = typename Weights::element;
   using A = typename score_grads::A;
   using vector16 = typename score_grads::vector16;
   using scores = typename score_grads::scores;
@@ -159,7 +159,7 @@ struct attention_backward_q_kernel {
     if (dq.data() == nullptr) return;
     attention_task const& task = *smem.task;
     head_results<T> const results(dq, task.head, task.queries, mode);
-    scale_tile(sums, tile.scale);
+    scale_tile(sums, tile.weights.scale_of(block, tile.scale, task.keys));
     SLICESORT_UNROLL
     for (int i = 0; i < tiles_per_warp; ++i)
       store_tile<Width>(block, reinterpret_cast<A*>(smem.block_rows), sums, i, results,

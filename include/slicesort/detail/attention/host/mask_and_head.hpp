@@ -4,13 +4,13 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/dropout.hpp>
 #include <slicesort/detail/attention/head.hpp>
+#include <slicesort/detail/attention/host/sparse_mask.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/gemm.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
-#include <slicesort/detail/softmax_attention/dropout.hpp>
-#include <slicesort/detail/softmax_attention/host/sparse_mask.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/policies/attention_algorithm.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -108,11 +108,19 @@ struct attention_mask {
 // Parameters of a call other than its tensors.
 struct attention_config {
   attention_mask mask;
+  score_weights weights;
   double scale;
+  bool scale_per_key = false;  // true if the scale is 1 / (number of valid keys)
   gemm_callback gemm;
   products product_kind;
   attention_lengths lengths;
   dropout_config dropout;
+
+  // Scale of the scores of a head, in type A.
+  template <class A>
+  A scale_of(attention_head const& head) const {
+    return score_scale_of<A>(scale, scale_per_key, head.keys);
+  }
 
   template <class Params>
   static attention_config make(Params const& params) {

@@ -4,12 +4,12 @@
 // stored at once.
 #pragma once
 
+#include <slicesort/detail/attention/bias.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/softmax_attention/bias.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 

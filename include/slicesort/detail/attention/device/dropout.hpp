@@ -3,9 +3,9 @@
 #pragma once
 
 #include <slicesort/detail/attention/device/tile.hpp>
+#include <slicesort/detail/attention/dropout.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/register_tile.hpp>
-#include <slicesort/detail/softmax_attention/dropout.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cstddef>

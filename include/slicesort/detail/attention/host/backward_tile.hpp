@@ -4,14 +4,14 @@
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/host/gathered_keys.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
+#include <slicesort/detail/attention/host/scores.hpp>
+#include <slicesort/detail/attention/host/simd_table.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/scores.hpp>
-#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -108,7 +108,7 @@ class attention_backward_steps {
         shape_(attention_shape(in)),
         head_(config.lengths, shape_, flat_head),
         io_(kernels) {
-    std::fill_n(scratch_.scale, tile_queries, static_cast<A>(config_.scale));
+    std::fill_n(scratch_.scale, tile_queries, config_.template scale_of<A>(head_));
   }
 
   attention_shape const& shape() const { return shape_; }
@@ -142,19 +142,11 @@ class attention_backward_steps {
     kernels_.rows_to_lanes(tile.queries, q_pitch, shape_.channels, tile.queries_transposed);
     io_.load(head_, out_.dy, query, count, tile.dy, v_pitch, lanes);
     kernels_.rows_to_lanes(tile.dy, v_pitch, shape_.values, tile.dy_transposed);
-    io_.load(head_, out_.y, query, count, scratch_.rows, v_pitch, lanes);
-    kernels_.rows_to_lanes(scratch_.rows, v_pitch, shape_.values, scratch_.y_transposed);
-    kernels_.dot_rows(tile.dy_transposed, scratch_.y_transposed, shape_.values, tile.delta);
+    if (config_.weights.are_softmax()) load_softmax(tile, query, count);
     kernels_.pack_rows(tile.queries, q_pitch, lanes);
     kernels_.pack_rows(tile.queries_transposed, lanes, shape_.channels);
     kernels_.pack_rows(tile.dy, v_pitch, lanes);
     kernels_.pack_rows(tile.dy_transposed, lanes, shape_.values);
-    for (int i = 0; i < lanes; ++i) {
-      row_statistics<A> saved{A(0), A(0)};
-      if (i < count) saved = load_statistics(state_, {head_.sample, head_.head}, query + i);
-      tile.row_max[i] = saved.max;
-      tile.inv_sum[i] = inverse_sum(saved.sum);
-    }
     std::fill_n(tile.dqueries, q_pitch * lanes, A(0));
     tile.ranges->evaluate(config_.mask, head_, query, count);
   }
@@ -165,8 +157,8 @@ class attention_backward_steps {
     index_t const packed_pitch = kernels_.packed_width(key_pitch());
     int const keys = static_cast<int>(visible.last - visible.first);
     kernels_.multiply(
-        scratch_.scores.score_product(kernels_, config_.scale, in_.bias, {}, keys,
-                                      kv.keys + (visible.first - kv.first) * packed_pitch,
+        scratch_.scores.score_product(kernels_, config_.template scale_of<A>(head_), in_.bias, {},
+                                      keys, kv.keys + (visible.first - kv.first) * packed_pitch,
                                       packed_pitch, tile.queries_transposed, shape_.channels));
     scratch_.scores.add_bias_and_mask(kernels_, config_, *tile.ranges, head_, in_.bias,
                                       {query, count, visible.first, keys});
@@ -174,10 +166,10 @@ class attention_backward_steps {
   void compute_scores(query_tile const& tile, kv_rows const& kv, index_t query, int count,
                       gathered_keys const& gathered, gathered_segment segment) const {
     index_t const packed_pitch = kernels_.packed_width(key_pitch());
-    kernels_.multiply(
-        scratch_.scores.score_product(kernels_, config_.scale, in_.bias, segment.lanes,
-                                      segment.keys, kv.keys + segment.first * packed_pitch,
-                                      packed_pitch, tile.queries_transposed, shape_.channels));
+    kernels_.multiply(scratch_.scores.score_product(
+        kernels_, config_.template scale_of<A>(head_), in_.bias, segment.lanes, segment.keys,
+        kv.keys + segment.first * packed_pitch, packed_pitch, tile.queries_transposed,
+        shape_.channels));
     scratch_.scores.add_bias_and_mask(kernels_, config_, gathered, segment, head_, in_.bias, query,
                                       count);
   }
@@ -191,7 +183,8 @@ class attention_backward_steps {
                                              gathered.keys + segment.first, segment.keys);
   }
 
-  // Turns scores into P and computes dS = P * (dP - D). Sets dropped weights of P to 0.
+  // Turns scores into P and computes dS = P * (dP - D), or f'(S) * dP of a pointwise function f.
+  // Sets dropped weights of P to 0.
   void compute_score_grads(query_tile const& tile, kv_rows const& kv, lane_range lanes,
                            index_t first, int keys, std::uint64_t const* keep) const {
     index_t const packed_pitch = kernels_.packed_width(value_pitch());
@@ -206,6 +199,10 @@ class attention_backward_steps {
                          {static_cast<int>(padded_rows(keys)), lanes.count(),
                           kernels_.packed_width(shape_.values)}});
     }
+    if (!config_.weights.are_softmax())
+      return kernels_.weigh_scores({scratch_.scores.scores,
+                                    out_.needs_score_grads() ? scratch_.products : nullptr, keys,
+                                    config_.weights, lanes});
     score_grad_params<A> params{
         scratch_.scores.scores, scratch_.products, keys, {tile.row_max, tile.inv_sum, tile.delta}};
     params.dropout = {keep, static_cast<A>(config_.dropout.scale)};
@@ -317,6 +314,18 @@ class attention_backward_steps {
   }
 
  private:
+  // Loads the statistics of the softmax, and computes D. Requires dy_transposed, not yet packed.
+  void load_softmax(query_tile const& tile, index_t query, int count) const {
+    io_.load(head_, out_.y, query, count, scratch_.rows, value_pitch(), tile_queries);
+    kernels_.rows_to_lanes(scratch_.rows, value_pitch(), shape_.values, scratch_.y_transposed);
+    kernels_.dot_rows(tile.dy_transposed, scratch_.y_transposed, shape_.values, tile.delta);
+    for (int i = 0; i < tile_queries; ++i) {
+      row_statistics<A> saved{A(0), A(0)};
+      if (i < count) saved = load_statistics(state_, {head_.sample, head_.head}, query + i);
+      tile.row_max[i] = saved.max;
+      tile.inv_sum[i] = inverse_sum(saved.sum);
+    }
+  }
   A* distance_sums() const { return out_.distance_sums + head_.pair * shape_.distances(); }
   // Keys packed for products over keys; kv.keys are packed for products over channels. Exact
   // products use the same buffer for both; bfloat16 pairs use half of it for each.

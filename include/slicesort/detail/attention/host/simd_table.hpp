@@ -2,13 +2,15 @@
 // SIMD kernels of softmax_attention, as a table of function pointers.
 #pragma once
 
+#include <slicesort/detail/attention/host/tile.hpp>
 #include <slicesort/detail/host/rows.hpp>
+#include <slicesort/detail/host/simd/lane_values.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/host/simd/value_lanes.hpp>
 #include <slicesort/detail/math/counter_hash.hpp>
+#include <slicesort/detail/math/error_function.hpp>
 #include <slicesort/detail/math/exponential.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/policies/attention_algorithm.hpp>
@@ -30,6 +32,7 @@ struct attention_kernels : row_kernels<T> {
   void (*mask_scores)(mask_scores_params<A> const&);
   void (*update_softmax)(online_softmax_params<A> const&);
   void (*compute_score_grads)(score_grad_params<A> const&);
+  void (*weigh_scores)(weigh_scores_params<A> const&);
   void (*compute_keep_mask)(keep_mask_params const&);
   void (*apply_dropout)(A* scores, int rows, std::uint64_t const* keep, lane_range lanes);
   void (*add_rows)(add_rows_params<A> const&);
@@ -66,7 +69,7 @@ struct attention_kernels : row_kernels<T> {
   }
 };
 
-#define SLICESORT_TARGET_INCLUDE <slicesort/detail/softmax_attention/host/simd_table.inl>
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/attention/host/simd_table.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
 

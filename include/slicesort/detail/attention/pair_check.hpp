@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Argument checks of softmax_attention that do not depend on the mask or the algorithm.
+// Argument checks of operators with scores per pair, which have a bias and a mask.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
+#include <slicesort/detail/attention/bias.hpp>
 #include <slicesort/detail/attention/check.hpp>
 #include <slicesort/detail/core/check.hpp>
-#include <slicesort/detail/softmax_attention/bias.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -2,10 +2,10 @@
 // Reduces the partial gradient sums of a relative bias.
 #pragma once
 
+#include <slicesort/detail/attention/shape.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/store.hpp>
-#include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>

@@ -3,12 +3,12 @@
 // recomputed scores match the saved maximum bit for bit.
 #pragma once
 
+#include <slicesort/detail/attention/host/gathered_keys.hpp>
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
+#include <slicesort/detail/attention/host/simd_table.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/math/exponential.hpp>
-#include <slicesort/detail/softmax_attention/host/gathered_keys.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/simd_table.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -41,14 +41,14 @@ class attention_scratch {
   // Arguments of the product of packed keys [key][channel] and packed queries [channel][lane]. With
   // a bias, `mask_scores` applies the scale.
   template <class T>
-  product_params<A> score_product(attention_kernels<T> const& kernels, double scale,
+  product_params<A> score_product(attention_kernels<T> const& kernels, A scale,
                                   tensor4<T const> bias, lane_range lanes, int rows, A const* keys,
                                   index_t pitch, A const* queries, index_t channels) const {
     return {{keys, pitch, 1},
             {queries + lanes.first, tile_queries},
             {scores + lanes.first, tile_queries},
             {static_cast<int>(padded_rows(rows)), lanes.count(), kernels.packed_width(channels)},
-            {false, nullptr, bias.data() != nullptr ? A(1) : static_cast<A>(scale)}};
+            {false, nullptr, bias.data() != nullptr ? A(1) : scale}};
   }
 
   // Adds the bias and masks the scores of a tile.
@@ -61,7 +61,8 @@ class attention_scratch {
         config.mask.allowed_bits == nullptr && ranges.covers(pairs.key, pairs.key + pairs.keys);
     if (unmasked && !has_bias) return;
     index_t const bias_pitch = has_bias ? load_bias(head, bias, pairs) : 0;
-    if (unmasked) return mask_scores(kernels, config, bias_pitch, {}, pairs.keys, nullptr, true);
+    if (unmasked)
+      return mask_scores(kernels, config, head, bias_pitch, {}, pairs.keys, nullptr, true);
     for (int i = 0; i < tile_queries; ++i) {
       auto const row_of = [&](index_t key) {
         return static_cast<lane_uint<A>>(std::clamp<index_t>(key - pairs.key, 0, pairs.keys));
@@ -71,7 +72,7 @@ class attention_scratch {
     }
     if (config.mask.allowed_bits != nullptr)
       config.mask.allowed_bits(config.mask.mask, head, pairs, lane_bits_);
-    mask_scores(kernels, config, bias_pitch, {}, pairs.keys,
+    mask_scores(kernels, config, head, bias_pitch, {}, pairs.keys,
                 config.mask.allowed_bits != nullptr ? lane_bits_ : nullptr);
   }
   // Adds the bias and masks the scores of a segment of gathered keys.
@@ -88,7 +89,7 @@ class attention_scratch {
                 [&](int j) { return gathered.keys[segment.first + j]; });
     std::fill_n(first_, tile_queries, lane_uint<A>(0));
     std::fill_n(last_, tile_queries, static_cast<lane_uint<A>>(segment.keys));
-    mask_scores(kernels, config, has_bias ? tile_queries : 0, segment.lanes, segment.keys,
+    mask_scores(kernels, config, head, has_bias ? tile_queries : 0, segment.lanes, segment.keys,
                 gathered.query_bits + segment.first, unmasked);
   }
 
@@ -108,7 +109,7 @@ class attention_scratch {
  private:
   template <class T>
   void mask_scores(attention_kernels<T> const& kernels, attention_config const& config,
-                   index_t bias_pitch, lane_range lanes, int rows,
+                   attention_head const& head, index_t bias_pitch, lane_range lanes, int rows,
                    std::uint64_t const* allowed_bits, bool unmasked = false) const {
     A const* bias = nullptr;
     if (bias_pitch > 0) bias = bias_;
@@ -116,7 +117,7 @@ class attention_scratch {
     mask_scores_params<A> params{scores,
                                  rows,
                                  {bias, bias_pitch},
-                                 static_cast<A>(config.scale),
+                                 config.template scale_of<A>(head),
                                  {first_, last_, allowed_bits, unmasked}};
     params.lanes = lanes;
     kernels.mask_scores(params);

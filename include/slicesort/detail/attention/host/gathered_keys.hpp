@@ -5,9 +5,9 @@
 // set.
 #pragma once
 
+#include <slicesort/detail/attention/host/mask_and_head.hpp>
+#include <slicesort/detail/attention/host/tile.hpp>
 #include <slicesort/detail/host/rows.hpp>
-#include <slicesort/detail/softmax_attention/host/mask_and_head.hpp>
-#include <slicesort/detail/softmax_attention/host/tile.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>

@@ -21,9 +21,12 @@ void add(catalog& models, std::string const& name, std::string description,
                     return make_encoder<Mixer>(r, config);
                   }};
 }
-void add_mega(catalog& models, std::string const& name, std::string description, index_t chunk) {
-  add<mega<>>(models, name, std::move(description), [chunk](auto& config, model_request const& r) {
+template <class Mixer>
+void add_mega(catalog& models, std::string const& name, std::string description, index_t chunk,
+              decltype(Mixer::config::core.attention) const& attention = {}) {
+  add<Mixer>(models, name, std::move(description), [=](auto& config, model_request const& r) {
     config.chunk = number_or(r.reach, chunk), config.channels = number_or(r.rank, 64);
+    config.attention = attention;
   });
 }
 void set_states(state_space_config& config, model_request const& r) {
@@ -42,8 +45,10 @@ void add_state_spaces(catalog& models) {
                             config.window = {(reach - 1) / 2, reach / 2};
                             set_states(config.global, r);
                           });
-  add_mega(models, "mega", "MEGA with softmax, for texts", 0);
-  add_mega(models, "mega-chunk", "MEGA with softmax in chunks of 128 rows", 128);
+  add_mega<mega<>>(models, "mega", "MEGA with softmax, for texts", 0);
+  add_mega<mega<>>(models, "mega-chunk", "MEGA with softmax in chunks of 128 rows", 128);
+  add_mega<mega_laplace<>>(models, "mega-laplace", "MEGA with Laplace's function, for images", 0,
+                           ss::pointwise_attention<>(ss::per_key{}));
   add<mega_csp<>>(models, "mega-csp", "MEGA with CSP, ascending, without shifts",
                   [](auto& config, model_request const& r) {
                     if (r.group > 0) config.groups = ss::group_size{r.group};

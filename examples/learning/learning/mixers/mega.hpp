@@ -8,6 +8,7 @@
 #include "recipes/mega/mega.hpp"
 #include "recipes/mega/mega_csp.hpp"
 #include "recipes/mega/moving_average.hpp"
+#include "recipes/mega/pointwise_attend.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -46,16 +47,17 @@ class mega_core
   struct config {
     index_t chunk = 0;      ///< rows that see each other; 0: all
     index_t channels = 64;  ///< of queries and keys
+    Attention attention{};
   };
-  mega_core(parameter_scope<T> const& scope, config const& options) : chunk_(options.chunk) {
+  mega_core(parameter_scope<T> const& scope, config const& options) : options_(options) {
     extents4 const e{1, 2, 1, options.channels};
-    index_t const reach = chunk_ > 0 ? std::min(chunk_, scope.length) : scope.length;
+    index_t const reach = options.chunk > 0 ? std::min(options.chunk, scope.length) : scope.length;
     this->learn(scope, "gamma", e, initializer::normal(.02));
     this->learn(scope, "beta", e, initializer::constant(0));
     this->learn(scope, "bias", {1, 1, 1, 2 * reach - 1}, initializer::normal(.02));
   }
   auto make(recipe_exec const& exec) const {
-    return recipes::mega<T, recipe_exec, Attention>(exec, chunk_);
+    return recipes::mega<T, recipe_exec, Attention>(exec, options_.chunk, options_.attention);
   }
   template <class Arguments, class U>
   Arguments arguments(head_tensors<U> const& t) const {
@@ -64,7 +66,7 @@ class mega_core
   }
 
  private:
-  index_t chunk_;
+  config options_;
 };
 
 template <class Csp, class T>
@@ -182,6 +184,8 @@ class mega_layer {
 
 template <class Attention = ss::softmax_attention<>, class T = float>
 using mega = mega_layer<mega_core<Attention, T>>;
+template <class T = float>
+using mega_laplace = mega<ss::pointwise_attention<>, T>;
 template <class Csp = ss::csp<ss::shift::none, ss::ascending>, class T = float>
 using mega_csp = mega_layer<mega_csp_core<Csp, T>>;
 

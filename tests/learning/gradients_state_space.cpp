@@ -66,7 +66,8 @@ TEST_CASE("MEGA, in its block and in pre_norm, whole and in chunks") {
   check<mega, gated>({{/*chunk*/ 0, /*channels*/ 3}, /*states*/ 2, /*inner*/ 5}, 2);
   check<mega>({{/*chunk*/ 4, /*channels*/ 3}, /*states*/ 2});
   ss::pointwise_attention<> const laplace(ss::per_key{});
-  check<mixers::mega_laplace<double>>({{/*chunk*/ 0, /*channels*/ 3, laplace}, /*states*/ 2});
+  check<mixers::mega<ss::pointwise_attention<>, double>>(
+      {{/*chunk*/ 0, /*channels*/ 3, laplace}, /*states*/ 2});
 }
 
 TEST_CASE("MEGA with CSP") {

@@ -21,13 +21,14 @@ void add(catalog& models, std::string const& name, std::string description,
                     return make_encoder<Mixer>(r, config);
                   }};
 }
-template <class Mixer>
+template <class Attention>
 void add_mega(catalog& models, std::string const& name, std::string description, index_t chunk,
-              decltype(Mixer::config::core.attention) const& attention = {}) {
-  add<Mixer>(models, name, std::move(description), [=](auto& config, model_request const& r) {
-    config.chunk = number_or(r.reach, chunk), config.channels = number_or(r.rank, 64);
-    config.attention = attention;
-  });
+              Attention const& attention) {
+  add<mega<Attention>>(
+      models, name, std::move(description), [=](auto& config, model_request const& r) {
+        config.chunk = number_or(r.reach, chunk), config.channels = number_or(r.rank, 64);
+        config.attention = attention;
+      });
 }
 void set_states(state_space_config& config, model_request const& r) {
   config.states = number_or(r.rank, config.states);
@@ -45,10 +46,11 @@ void add_state_spaces(catalog& models) {
                             config.window = {(reach - 1) / 2, reach / 2};
                             set_states(config.global, r);
                           });
-  add_mega<mega<>>(models, "mega", "MEGA with softmax, for texts", 0);
-  add_mega<mega<>>(models, "mega-chunk", "MEGA with softmax in chunks of 128 rows", 128);
-  add_mega<mega_laplace<>>(models, "mega-laplace", "MEGA with Laplace's function, for images", 0,
-                           ss::pointwise_attention<>(ss::per_key{}));
+  ss::softmax_attention<> const softmax;
+  ss::pointwise_attention<> const laplace(ss::per_key{});
+  add_mega(models, "mega", "MEGA with softmax, for texts", 0, softmax);
+  add_mega(models, "mega-chunk", "MEGA with softmax in chunks of 128 rows", 128, softmax);
+  add_mega(models, "mega-laplace", "MEGA with Laplace's function, for images", 0, laplace);
   add<mega_csp<>>(models, "mega-csp", "MEGA with CSP, ascending, without shifts",
                   [](auto& config, model_request const& r) {
                     if (r.group > 0) config.groups = ss::group_size{r.group};

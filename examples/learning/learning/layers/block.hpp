@@ -98,7 +98,7 @@ struct normed_sums {
 
    public:
     using T = typename base::T;
-    using base::residual_components;
+    using residual_components<Mixer>::residual_components;
 
     void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
       memory::scope const scope(c.stack);

@@ -184,8 +184,6 @@ class mega_layer {
 
 template <class Attention = ss::softmax_attention<>, class T = float>
 using mega = mega_layer<mega_core<Attention, T>>;
-template <class T = float>
-using mega_laplace = mega<ss::pointwise_attention<>, T>;
 template <class Csp = ss::csp<ss::shift::none, ss::ascending>, class T = float>
 using mega_csp = mega_layer<mega_csp_core<Csp, T>>;
 

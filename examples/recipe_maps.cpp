@@ -3,10 +3,13 @@
 // values, the output of a layer is its matrix. docs/recipes/draw_recipe_maps.py draws the output.
 #include "recipes/linformer.hpp"
 #include "recipes/long_short.hpp"
+#include "recipes/mega/mega.hpp"
 #include "recipes/nystromformer.hpp"
 #include "recipes/reformer.hpp"
 #include "recipes/sinkformer.hpp"
 #include "recipes/sinkhorn_transformer.hpp"
+#include "recipes/state_space/etsmlp.hpp"
+#include "recipes/state_space/s4d.hpp"
 #include "recipes/synthesizer.hpp"
 
 #include <slicesort/exec.hpp>
@@ -115,6 +118,38 @@ int main() {
 
   print_map("sinkformer", recipes::sinkformer<double, host>(exec, 9),
             recipes::sinkformer_params<double>{x, x, v});
+
+  // SiLU of this number is 1.
+  constexpr double unit = 1.278464542761074;
+  matrix gates(map_shape), values = identity(), gamma({1, 2, 1, channels}), beta = gamma,
+                           bias({1, 1, 1, 2 * rows - 1});
+  for (double& element : gates.elements) element = unit;
+  for (double& element : values.elements) element *= unit;
+  for (double& element : gamma.elements) element = 2;
+  for (ss::index_t i = 0; i < 2 * rows - 1; ++i)
+    bias.view()(0, 0, 0, i) = -.1 * std::fabs(static_cast<double>(i - rows + 1));
+  recipes::mega_params<double> const mega{x,           gates.view(), values.view(), gamma.view(),
+                                          beta.view(), bias.view()};
+  print_map("mega", recipes::mega<double, host>(exec), mega);
+  print_map("mega in chunks", recipes::mega<double, host>(exec, 8), mega);
+
+  // The same parameters for all channels: one state forward, and one in reverse.
+  matrix step({1, 1, 1, rows}), decay = step, frequency = step, skip = step, c({1, 4, 1, rows});
+  for (ss::index_t i = 0; i < rows; ++i) {
+    decay.view()(0, 0, 0, i) = std::log(.2), frequency.view()(0, 0, 0, i) = 1.2;
+    c.view()(0, 0, 0, i) = .25, c.view()(0, 2, 0, i) = -.12;
+  }
+  print_map("s4d", recipes::s4d<double, host>(exec),
+            recipes::s4d_params<double>{v, step.view(), decay.view(), frequency.view(), c.view(),
+                                        skip.view()});
+  matrix rates = parameters({1, 4, 1, rows}, .5, 7), weights = parameters({1, 4, 1, rows}, .5, 8);
+  for (ss::index_t i = 0; i < rows; ++i)
+    for (ss::index_t direction : {0, 1}) {
+      rates.view()(0, 2 * direction, 0, i) -= .7;
+      rates.view()(0, 2 * direction + 1, 0, i) += 2.5;
+    }
+  print_map("etsmlp", recipes::etsmlp<double, host>(exec),
+            recipes::etsmlp_params<double>{v, rates.view(), weights.view(), skip.view()});
 }
 
 // output:
@@ -254,3 +289,71 @@ int main() {
 //    5   3   2   3   4   2   4   3   2   2   4   8  15  20  15   8
 //   10   5   2   2   2   1   4   4   3   2   2   3   7  15  20  15
 //   17   9   4   2   2   1   4   4   4   3   2   2   4   8  15  19
+// mega
+//   54  21   4   1   1   0   1   2   3   1   0   0   0   1   2   8
+//   38  30   9   4   2   1   1   2   3   2   1   1   1   1   2   6
+//   16  21  19  12   7   2   2   2   3   3   2   2   2   2   2   4
+//    7  11  16  17  12   5   4   3   3   4   4   3   3   2   2   2
+//    4   6  10  12  14  12   9   6   4   4   4   4   3   3   2   2
+//    1   0   1   1   3  51  23   7   1   1   1   1   1   3   4   1
+//    1   1   1   2   3  34  26  13   4   2   1   1   1   3   5   2
+//    5   3   1   1   2  11  15  25  15   5   2   1   1   2   4   5
+//    7   4   2   2   2   2   5  17  30  13   4   2   2   1   2   6
+//    4   4   2   2   3   2   3   8  18  17  11   8   6   3   3   4
+//    1   2   2   2   3   2   2   3   5  10  18  21  16   8   4   2
+//    1   1   1   2   2   1   1   1   2   6  15  26  22  11   4   2
+//    1   1   1   1   1   2   1   1   1   3   9  18  25  20  10   4
+//    1   1   1   1   1   3   2   1   1   1   3   5  12  32  28   7
+//    2   1   0   0   0   3   2   2   1   1   1   2   4  20  42  19
+//    9   3   1   0   0   1   1   2   2   1   1   1   2   6  22  48
+// mega in chunks
+//   64  25   5   2   1   1   1   2   0   0   0   0   0   0   0   0
+//   44  35  11   4   2   1   1   2   0   0   0   0   0   0   0   0
+//   20  26  23  15   8   3   3   3   0   0   0   0   0   0   0   0
+//    9  15  21  22  16   7   6   4   0   0   0   0   0   0   0   0
+//    5   8  13  17  19  17  13   8   0   0   0   0   0   0   0   0
+//    1   1   1   2   3  58  27   8   0   0   0   0   0   0   0   0
+//    2   1   2   2   4  42  32  16   0   0   0   0   0   0   0   0
+//    7   4   2   2   4  18  24  39   0   0   0   0   0   0   0   0
+//    0   0   0   0   0   0   0   0  50  21   7   4   3   3   4   9
+//    0   0   0   0   0   0   0   0  25  24  15  12   9   5   4   6
+//    0   0   0   0   0   0   0   0   6  12  21  25  19   9   4   3
+//    0   0   0   0   0   0   0   0   3   7  17  29  25  13   5   2
+//    0   0   0   0   0   0   0   0   2   4  10  20  27  22  11   4
+//    0   0   0   0   0   0   0   0   1   1   3   6  14  36  31   8
+//    0   0   0   0   0   0   0   0   1   1   1   2   5  22  47  21
+//    0   0   0   0   0   0   0   0   3   1   1   1   2   7  26  58
+// s4d
+//   19   3  14   6  -6  -7   0   5   3  -1  -3  -1   1   1   0  -1
+//   -7  19   3  14   6  -6  -7   0   5   3  -1  -3  -1   1   1   0
+//  -28  -7  19   3  14   6  -6  -7   0   5   3  -1  -3  -1   1   1
+//  -12 -28  -7  19   3  14   6  -6  -7   0   5   3  -1  -3  -1   1
+//   12 -12 -28  -7  19   3  14   6  -6  -7   0   5   3  -1  -3  -1
+//   15  12 -12 -28  -7  19   3  14   6  -6  -7   0   5   3  -1  -3
+//    1  15  12 -12 -28  -7  19   3  14   6  -6  -7   0   5   3  -1
+//   -9   1  15  12 -12 -28  -7  19   3  14   6  -6  -7   0   5   3
+//   -6  -9   1  15  12 -12 -28  -7  19   3  14   6  -6  -7   0   5
+//    3  -6  -9   1  15  12 -12 -28  -7  19   3  14   6  -6  -7   0
+//    6   3  -6  -9   1  15  12 -12 -28  -7  19   3  14   6  -6  -7
+//    2   6   3  -6  -9   1  15  12 -12 -28  -7  19   3  14   6  -6
+//   -3   2   6   3  -6  -9   1  15  12 -12 -28  -7  19   3  14   6
+//   -3  -3   2   6   3  -6  -9   1  15  12 -12 -28  -7  19   3  14
+//    0  -3  -3   2   6   3  -6  -9   1  15  12 -12 -28  -7  19   3
+//    2   0  -3  -3   2   6   3  -6  -9   1  15  12 -12 -28  -7  19
+// etsmlp
+//   42  19  11   9   7   1   3  -2   0  -1  -2   2   0   0   0   0
+//   17  61  22   9  14   3   4  -1   1  -1  -2   0   0   0   0   0
+//   11  20  70   8  22   6   6   0   3  -1  -2  -2   0   0   0   0
+//    7  10  24  91  28  14   9   3   6   0  -2  -5   1   1   0   0
+//    5   4  14  40  44  32  12  10   9   2  -1  -7   2   1   0   0
+//    3   1   7  18  17 105  16  20  12   4   2  -8   3   1   0   0
+//    2  -1   3   7  17  30  63  35  14   8   6  -6   5   2  -2  -1
+//    1  -1   0   3  16  19  41  99  14  13  11   1   8   3  -3  -1
+//    0  -1  -1   1  14  10  33  33  39  19  16  11  12   4  -4  -1
+//    0   0  -1   0  11   4  24  24  21  63  20  23  17   6  -3   0
+//    0   0  -1   0   9   1  14  17  15  20  74  32  24   8   2   1
+//    0   0  -1   0   7   0   5  12  11   7  36  62  34  11  11   3
+//    0   0   0   0   5  -1  -1   8   7   1  14  18  81  14  21   7
+//    0   0   0   0   3  -1  -5   6   5  -2   0  11  30  43  28  14
+//    0   0   0   0   2   0  -7   4   3  -2  -6   6  22  23  57  25
+//    0   0   0   0   1   0  -7   2   2  -1  -6   4  13  18  33  61

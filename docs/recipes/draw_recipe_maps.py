@@ -19,13 +19,17 @@ NOTES = {"softmax attention": "all pairs",
          "long_short": "window{2, 2}, three keys",
          "sinkhorn_transformer": "own block, sorted block",
          "reformer": "chunks of four, two rounds",
-         "sinkformer": "columns also sum to 1"}
+         "sinkformer": "columns also sum to 1",
+         "mega": "nearby rows by a bias",
+         "mega in chunks": "chunks of eight",
+         "s4d": "the same at each distance",
+         "etsmlp": "as s4d, for each channel"}
 
 
 def svg():
     panels = [(name, NOTES[name], weight_cells(rows, CELL, FULL_COLOR, lambda weight: COLOURS[weight < 0]))
               for name, rows in percents("recipe_maps.cpp", NOTES).items()]
-    return matrices_svg("The weights of sixteen queries and keys, by softmax attention and by seven recipes", panels, 16, CELL, 36, 4)
+    return matrices_svg("The weights of sixteen queries and keys, by softmax attention and by recipes", panels, 16, CELL, 36, 4)
 
 
 def main():

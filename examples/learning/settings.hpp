@@ -107,14 +107,18 @@ struct settings {
     add_choice(app_, "activation", config.rules.hidden,
                {{"gelu", activation::gelu},
                 {"gelu-tanh", activation::gelu_tanh},
-                {"relu", activation::relu}});
+                {"relu", activation::relu},
+                {"silu", activation::silu}});
     add_number(app_, "norm-epsilon", config.rules.norm_epsilon);
     add_fraction(app_, "dropout", config.rules.dropout);
     add_number(app_, "token-deviation", config.rules.token_deviation);
     add_number(app_, "position-deviation", config.rules.position_deviation);
     add_fraction(app_, "attention-dropout", request.attention_dropout);
     add_choice(app_, "block", request.block,
-               {{"pre_norm", "pre_norm"}, {"post_norm", "post_norm"}, {"bare", "bare"}});
+               {{"pre_norm", "pre_norm"},
+                {"post_norm", "post_norm"},
+                {"gated", "gated"},
+                {"bare", "bare"}});
     add_integer(app_, "heads", request.heads, 1);
     for (auto const& [name, value] : {std::pair("inner", &request.inner),
                                       {"group", &request.group},

@@ -70,11 +70,15 @@ TEST_CASE("activations at some points") {
   CHECK(gelu_tanh(1.5).value ==
         doctest::Approx(0.75 * (1 + std::tanh(tanh_argument))).epsilon(1e-9));
   CHECK(gelu_tanh(1.0).value != gelu(1.0).value);
+  CHECK(silu(1.0).value == doctest::Approx(0.7310585786).epsilon(1e-9));
   for (double const x : {-3.0, -0.3, 0.7, 4.0}) {
     double const step = 1e-6;
     CHECK(
         gelu(x).slope ==
         doctest::Approx((gelu(x + step).value - gelu(x - step).value) / (2 * step)).epsilon(1e-7));
+    CHECK(
+        silu(x).slope ==
+        doctest::Approx((silu(x + step).value - silu(x - step).value) / (2 * step)).epsilon(1e-7));
     CHECK(gelu_tanh(x).slope ==
           doctest::Approx((gelu_tanh(x + step).value - gelu_tanh(x - step).value) / (2 * step))
               .epsilon(1e-7));

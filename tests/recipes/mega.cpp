@@ -2,6 +2,7 @@
 // The recipes mega, mega_csp and update_gate against dense oracles, and differences.
 #include "recipes/mega/mega.hpp"
 #include "recipes/mega/mega_csp.hpp"
+#include "recipes/mega/pointwise_attend.hpp"
 
 #include "calls.hpp"
 #include "check.hpp"
@@ -9,6 +10,7 @@
 #include <slicesort/csp.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
+#include <slicesort/pointwise_attention.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #include <doctest/doctest.h>
@@ -38,6 +40,7 @@ struct problem {
   owned<double> z, r, v, gamma, beta, bias, dy;
   index_t chunk = 0;
   std::vector<index_t> lengths{};
+  bool has_softmax = true;  // else the form for images, Laplace's function of scores
 };
 // Biases for `reach` rows; 0: none.
 problem make_problem(index_t batch, index_t length, index_t channels, index_t values, index_t chunk,
@@ -70,11 +73,20 @@ result<T> run(problem const& p) {
   recipes::mega_grads<T> grads{results.dz.view(), results.dr.view(), results.dv.view(),
                                results.dgamma.view(), results.dbeta.view()};
   if (!p.bias.values.empty()) params.bias = bias.view(), grads.dbias = results.dbias.view();
-  call(recipes::mega<T, ss::exec::host>(ss::exec::host{2}, p.chunk), params, grads, dy, results.y,
-       p.lengths);
+  using host = ss::exec::host;
+  using laplace = ss::pointwise_attention<>;
+  if (p.has_softmax)
+    call(recipes::mega<T, host>(host{2}, p.chunk), params, grads, dy, results.y, p.lengths);
+  else
+    call(recipes::mega<T, host, laplace>(host{2}, p.chunk, laplace(ss::per_key{})), params, grads,
+         dy, results.y, p.lengths);
   return results;
 }
 
+// The weight of a score in the form for images.
+double laplace_weight(double score) {
+  return std::erfc((0.707107 - score) / (0.282095 * std::sqrt(2.0))) / 2;
+}
 owned<double> oracle(problem const& p) {
   extents4 const e = p.v.shape;
   owned<double> y(e);
@@ -86,16 +98,19 @@ owned<double> oracle(problem const& p) {
       for (index_t row = 0; row < n; ++row)
         for (index_t c = 0; c < shared.columns; ++c)
           inputs[i](row, c) = p.gamma(0, i, 0, c) * shared(row, c) + p.beta(0, i, 0, c);
-    matrix scores = default_scale(shared) * (inputs[0] * transposed(inputs[1]));
+    matrix scores = inputs[0] * transposed(inputs[1]);
     for (index_t i = 0; i < n; ++i)
       for (index_t j = 0; j < n; ++j) {
+        index_t const first = i / chunk * chunk, keys = std::min(chunk, n - first);
+        scores(i, j) *= p.has_softmax ? default_scale(shared) : 1 / static_cast<double>(keys);
         if (i / chunk != j / chunk)
           scores(i, j) = -HUGE_VAL;
         else if (!p.bias.values.empty())
           scores(i, j) += p.bias(0, 0, 0, j - i + p.bias.shape.channels / 2);
       }
+    matrix const weights = p.has_softmax ? softmax_rows(scores) : apply(laplace_weight, scores);
     store(y, b, 0,
-          multiply_elements(softmax_rows(scores) * apply(silu, matrix(p.v.view(), b, 0, n)),
+          multiply_elements(weights * apply(silu, matrix(p.v.view(), b, 0, n)),
                             apply(silu, matrix(p.r.view(), b, 0, n))));
   }
   return y;
@@ -161,6 +176,15 @@ TEST_CASE("dense oracle and differences") {
     }
   check_all(make_problem(2, 6, 2, 3, 2, 2));  // whole chunks, biases of a chunk
   check_all(make_problem(1, 5, 3, 2, 0, 0));  // no bias
+}
+
+TEST_CASE("the form for images") {
+  for (auto const& lengths : {std::vector<index_t>{}, {7, 4}, {1, 0}})
+    for (index_t chunk : {0, 3}) {
+      auto p = make_problem(2, 7, 3, 4, chunk, 9);
+      p.lengths = lengths, p.has_softmax = false;
+      check_all(p);
+    }
 }
 
 TEST_CASE("one chunk of constant queries averages the values") {

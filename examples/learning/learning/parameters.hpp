@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -20,14 +21,22 @@ namespace learning {
 struct initializer {
   enum class kind { constant, uniform, normal } type = kind::constant;
   double scale = 0;  ///< the constant, the bound, or the standard deviation
+  std::function<double(std::uint64_t index)> center{};  ///< added to each value; empty: 0
 
   static initializer constant(double value) { return {kind::constant, value}; }
   static initializer uniform(double bound) { return {kind::uniform, bound}; }
   static initializer normal(double deviation) { return {kind::normal, deviation}; }
+  /// Returns the same values around a center.
+  template <class Center>
+  initializer around(Center const& f) const {
+    return {type, scale, f};
+  }
 
   double value(random_stream const& random, std::uint64_t index) const {
-    if (type == kind::constant) return scale;
-    return scale * (type == kind::uniform ? 2 * random.unit(index) - 1 : random.normal(index));
+    double const middle = center ? center(index) : 0;
+    if (type == kind::constant) return middle + scale;
+    return middle +
+           scale * (type == kind::uniform ? 2 * random.unit(index) - 1 : random.normal(index));
   }
 };
 

@@ -50,6 +50,7 @@ void add_attention(catalog&);
 void add_sparse_attention(catalog&);
 void add_linear_attention(catalog&);
 void add_recipes(catalog&);
+void add_state_spaces(catalog&);
 void add_none(catalog&);
 
 /// Creates an encoder with the requested block.

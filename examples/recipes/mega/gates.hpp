@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gates of MEGA (Ma et al., Mega: Moving Average Equipped Gated Attention, 2023, eq. 9 to 14):
-// SiLU, the gate of the attention's output, and the update gate of the layer.
+// The gates of MEGA (Ma et al., Mega: Moving Average Equipped Gated Attention, 2022): SiLU, the
+// gate of the attention's output, and the update gate of the layer.
 #pragma once
 
 #include "../state_space/activations.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gated attention of MEGA (Ma et al., Mega: Moving Average Equipped Gated Attention, 2023, eq.
-// 7 to 14). `moving_average` and the projections come before it:
+// The gated attention of MEGA (Ma et al., Mega: Moving Average Equipped Gated Attention, 2022).
+// `moving_average` and the projections come before it:
 //   q, k = gamma SiLU(z) + beta,  h = attention(q, k, SiLU(v), bias),  y = h SiLU(r)
 // The bias is relative. With a `chunk`, rows see those of their chunk only (MEGA-chunk).
 #pragma once

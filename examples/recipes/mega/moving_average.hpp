@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The multidimensional damped moving average of MEGA (Ma et al., Mega: Moving Average Equipped
-// Gated Attention, 2023, eq. 2 and 3), with `states` states per channel:
+// Gated Attention, 2022), with `states` states per channel:
 //   p = sigmoid(delta),  a = 1 - p sigmoid(alpha),  w = p beta gamma / sqrt(states)
 //   y[t] = SiLU(sum over the states of w s[t] + skip x[t]),  s[t] = a s[t-1] + x[t]
 // As published for encoders, in both directions: a second sum runs from the last row, with numbers

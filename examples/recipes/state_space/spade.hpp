@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layer of SPADE (Zuo et al., Efficient Long Sequence Modeling via State Space Augmented
-// Transformer, 2022, eq. 3): attention within a window, beside a state space that sees all rows.
+// Transformer, 2022): attention within a window, beside a state space that sees all rows.
 //   y = [norm(window_attention(q, k, v)), norm(state_space(x))]
 // y has the channels of all heads, followed by those of x. The projection that joins them is the
 // caller's.

@@ -10,9 +10,9 @@
 
 namespace learning {
 
-/// relu, gelu as x Phi(x) (torch, Paramixer), and its tanh approximation (JAX's default: the Long
-/// Range Arena).
-enum class activation { relu, gelu, gelu_tanh };
+/// relu, gelu as x Phi(x) (torch, Paramixer), its tanh approximation (JAX's default: the Long Range
+/// Arena), and silu (MEGA).
+enum class activation { relu, gelu, gelu_tanh, silu };
 
 /// Returns exp(x) for x <= 0. In float the error is 2 ulp, and results below exp(-87) are 0.
 inline double exp_nonpositive(double x) { return std::exp(x); }
@@ -63,14 +63,22 @@ value_and_slope<T> gelu(T x) {
   T const p = normal_cdf(x, gaussian);
   return {x * p, p + x * density * gaussian};
 }
+// 1 / (1 + exp(-u)), computed from exp(-|u|).
+template <class T>
+value_and_slope<T> logistic(T u) {
+  T const e = exp_nonpositive(-std::fabs(u));
+  return {(u < 0 ? e : T(1)) / (1 + e), e / ((1 + e) * (1 + e))};
+}
 template <class T>
 value_and_slope<T> gelu_tanh(T x) {
   constexpr T scale = T(1.59576912160573071176), cubic = T(0.044715);  // 2 sqrt(2 / pi)
-  // (1 + tanh(u / 2)) / 2 = 1 / (1 + exp(-u)), computed from exp(-|u|).
-  T const u = scale * x * (1 + cubic * x * x);
-  T const e = exp_nonpositive(-std::fabs(u));
-  T const p = (u < 0 ? e : T(1)) / (1 + e);
-  return {x * p, p + x * e / ((1 + e) * (1 + e)) * scale * (1 + 3 * cubic * x * x)};
+  auto const p = logistic(scale * x * (1 + cubic * x * x));            // (1 + tanh(u / 2)) / 2
+  return {x * p.value, p.value + x * p.slope * scale * (1 + 3 * cubic * x * x)};
+}
+template <class T>
+value_and_slope<T> silu(T x) {
+  auto const p = logistic(x);
+  return {x * p.value, p.value + x * p.slope};
 }
 
 /// Computes `y = f(x)` and overwrites x with the derivatives.
@@ -90,8 +98,10 @@ void activate(context<T>& c, activation f, matrix<T> x, matrix<T> y) {
       apply([](T v) { return relu(v); });
     else if (f == activation::gelu)
       apply([](T v) { return gelu(v); });
-    else
+    else if (f == activation::gelu_tanh)
       apply([](T v) { return gelu_tanh(v); });
+    else
+      apply([](T v) { return silu(v); });
   });
 }
 

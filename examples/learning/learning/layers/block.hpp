@@ -84,8 +84,10 @@ struct pre_norm {
   };
 };
 
-/// `x = norm(x + drop(mix(x)))`, `x = norm(x + drop(mlp(x)))` (Attention Is All You Need).
-struct post_norm {
+/// `x = norm(x + drop(mix(x)))`, `x = norm(x + drop(mlp(x)))`, where `x + drop` around the mixer is
+/// left out if it has a residual of its own.
+template <bool AddsResidual>
+struct normed_sums {
   static constexpr bool has_final_norm = false;
   static constexpr bool drops_embedding_twice = false;
 
@@ -96,15 +98,17 @@ struct post_norm {
 
    public:
     using T = typename base::T;
-    using base::residual_components;
+    using residual_components<Mixer>::residual_components;
 
     void forward(context<T>& c, tensor3<T const> x, tensor3<T> y) {
       memory::scope const scope(c.stack);
       extents3 const e = x.extents();
       sum1_ = c.keep(e), middle_ = c.keep(e), sum2_ = c.keep(e);
       mixer_.forward(c, x, sum1_);
-      drop1_.apply(c, flat(sum1_));
-      add_elements<T>(c, flat(sum1_), flat(x), flat(sum1_));
+      if (AddsResidual) {
+        drop1_.apply(c, flat(sum1_));
+        add_elements<T>(c, flat(sum1_), flat(x), flat(sum1_));
+      }
       norm1_.forward(c, flat<T const>(sum1_), flat(middle_));
       mlp_.forward(c, flat<T const>(middle_), flat(sum2_));
       drop2_.apply(c, flat(sum2_));
@@ -122,15 +126,17 @@ struct post_norm {
       mlp_.backward(c, flat<T const>(middle_), dout, dmiddle, ss::grad_mode::accumulate);
       norm1_.backward(c, flat<T const>(sum1_), dmiddle, dsum);
       copy<T>(c, dsum, dout);
-      drop1_.apply(c, dout);
+      if (AddsResidual) drop1_.apply(c, dout);
       mixer_.backward(c, dmixed, dx);
-      add_elements<T>(c, flat(dx), dsum, flat(dx));
+      if (AddsResidual) add_elements<T>(c, flat(dx), dsum, flat(dx));
     }
 
    private:
     tensor3<T> sum1_, middle_, sum2_;
   };
 };
+struct post_norm : normed_sums<true> {};  ///< Attention Is All You Need
+struct gated : normed_sums<false> {};     ///< MEGA
 
 /// `x = drop(mix(x))` (Paramixer, whose mixer contains residuals and MLPs). Its code applies
 /// dropout to the embedding a second time.

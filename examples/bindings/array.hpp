@@ -127,6 +127,14 @@ View<T> view4(array const& tensor, char const* axes = "[batch, heads, length, ch
           {tensor.extents[0], tensor.extents[1], tensor.extents[2], tensor.extents[3]},
           {tensor.strides[0], tensor.strides[1], tensor.strides[2], tensor.strides[3]}};
 }
+/// Views `[batch, numbers, channels]`, the state of an operator, with a length of 1.
+template <class T>
+ss::tensor4<T> state_view(array const& tensor, char const* axes) {
+  auto const& e = tensor.extents;
+  auto const& s = tensor.strides;
+  detail::require_rank(tensor, 3, axes);
+  return {detail::elements<T>(tensor), {e[0], e[1], 1, e[2]}, {s[0], s[1], 0, s[2]}};
+}
 /// Returns a null view if the array is missing.
 template <class T>
 ss::tensor3<T> view3_or_none(optional_array const& tensor, char const* axes) {

@@ -50,10 +50,7 @@ ss::tensor4<T> numbers(array const& tensor) {
 }
 template <class T>
 ss::tensor4<T> states(array const& tensor) {
-  auto const& e = tensor.extents;
-  auto const& s = tensor.strides;
-  require_rank(tensor, 3, "[batch, numbers, channels]");
-  return {elements<T>(tensor), {e[0], e[1], 1, e[2]}, {s[0], s[1], 0, s[2]}};
+  return state_view<T>(tensor, "[batch, numbers, channels]");
 }
 
 }  // namespace detail

@@ -28,7 +28,8 @@ struct linear_attention_arrays {
 
 namespace detail {
 
-inline constexpr char const* w_axes = "[heads, features, channels]";
+inline constexpr char const *w_axes = "[heads, features, channels]",
+                            *state_axes = "[batch, heads, elements]";
 
 template <class F>
 void with_feature(std::string const& text, F const& f) {
@@ -117,6 +118,49 @@ void linear_attention_backward(Call& call, linear_attention_arguments const& arg
                                                          view3_or_none<T>(grads.w, detail::w_axes)};
       op.backward(call.exec, view4<T const>(dy), inputs, grad_views, call.memory,
                   arguments.valid_lengths());
+    });
+  });
+}
+
+/// States `[batch, heads, elements]` of causal linear attention.
+struct linear_attention_state_arrays {
+  array initial, last;
+};
+template <class Call>
+void linear_attention_with_state(Call& call, linear_attention_arguments const& arguments,
+                                 linear_attention_arrays const& arrays, array const& y,
+                                 linear_attention_state_arrays const& states) {
+  detail::with_linear_attention(arguments, [&](auto const& op) {
+    with_element(arrays.q, [&](auto element) {
+      using T = decltype(element);
+      using A = typename ss::dtype_traits<T>::accumulator;
+      op.forward(call.exec, detail::inputs<T>(arrays), view4<T>(y), call.memory,
+                 arguments.valid_lengths(),
+                 {state_view<A const>(states.initial, detail::state_axes),
+                  state_view<A>(states.last, detail::state_axes)});
+    });
+  });
+}
+struct linear_attention_state_gradient_arrays {
+  array initial, dlast, dinitial;
+};
+template <class Call>
+void linear_attention_with_state_backward(Call& call, linear_attention_arguments const& arguments,
+                                          array const& dy, linear_attention_arrays const& arrays,
+                                          linear_attention_arrays const& grads,
+                                          linear_attention_state_gradient_arrays const& states) {
+  detail::with_linear_attention(arguments, [&](auto const& op) {
+    with_element(dy, [&](auto element) {
+      using T = decltype(element);
+      using A = typename ss::dtype_traits<T>::accumulator;
+      ss::linear_attention_gradients<T> const grad_views{view4<T>(grads.q), view4<T>(grads.k),
+                                                         view4<T>(grads.v),
+                                                         view3_or_none<T>(grads.w, detail::w_axes)};
+      op.backward(call.exec, view4<T const>(dy), detail::inputs<T>(arrays), grad_views, call.memory,
+                  arguments.valid_lengths(),
+                  {state_view<A const>(states.initial, detail::state_axes),
+                   state_view<A const>(states.dlast, detail::state_axes),
+                   state_view<A>(states.dinitial, detail::state_axes)});
     });
   });
 }

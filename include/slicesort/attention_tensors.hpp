@@ -67,6 +67,24 @@ SLICESORT_ABI_TAG auto grad_w(Y const& dw) {
   return grads;
 }
 
+/// States of causal linear attention before the first row and after the last valid row, `[batch,
+/// heads, 1, linear_attention::state_elements]`. Without `initial`, no keys come before the first
+/// row. Both may be the same view.
+template <class A>
+struct linear_attention_states {
+  tensor4<A const> initial{};
+  tensor4<A> last{};
+};
+
+/// States for backward: `initial` is the input of forward; `dlast` is the gradient of the last
+/// state, 0 if omitted; `dinitial` receives that of the initial one. `dlast` and `dinitial` may be
+/// the same view.
+template <class A>
+struct linear_attention_state_gradients {
+  tensor4<A const> initial{}, dlast{};
+  tensor4<A> dinitial{};
+};
+
 /// State that forward saves for backward, of shape `softmax_attention::saved_extents`, or
 /// `no_saved`.
 template <class S>

@@ -7,6 +7,7 @@
 #include <slicesort/detail/core/call.hpp>
 #include <slicesort/detail/core/refused_calls.hpp>
 #include <slicesort/detail/linear_attention/check.hpp>
+#include <slicesort/detail/linear_attention/check_states.hpp>
 #include <slicesort/detail/linear_attention/feature_config.hpp>
 #include <slicesort/detail/linear_attention/host.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
@@ -44,6 +45,12 @@ SLICESORT_OPERATORS_BEGIN
 /// rows that see it. Finite inputs cause no NaN while the sums are finite, except for features that
 /// may be negative (`random_fourier`) with a divisor near 0.
 /// - **Saved** nothing. Backward recomputes the sums.
+/// - **Pieces** a causal sequence may be fed in pieces, the last state of one being the initial
+///   state of the next. Any cut gives the bits of one call in y, in the states and in dq. Backward
+///   starts at the last piece. Only cuts at multiples of 64 rows keep the order of the sums of dk,
+///   dv and the gradients of states; dw is a sum over pieces. One row costs O((R + 64) * values +
+///   64 * R). Keys and queries have the same `lengths`. `cosine_reweighted` has no states;
+///   `feature_row` has the row's index in the sequence and a length of 0.
 /// - **Gradients** of q, k, v and w, each optional.
 /// - **Lengths** see `attention_options`. Its dropout must be 0, because linear attention does not
 ///   compute the weights.
@@ -79,6 +86,10 @@ class linear_attention {
   using inputs_of = linear_attention_inputs<element_of<Y>>;
   template <class Y>
   using gradients_of = linear_attention_gradients<element_of<Y>>;
+  template <class Y>
+  using states_of = linear_attention_states<detail::accumulator_t<element_of<Y>>>;
+  template <class Y>
+  using state_gradients_of = linear_attention_state_gradients<detail::accumulator_t<element_of<Y>>>;
 
  public:
   /// Takes a feature, a divisor, a direction and `products`, in any order; each is optional.
@@ -95,21 +106,35 @@ class linear_attention {
   constexpr Feature const& feature() const { return feature_; }
   constexpr Divisor const& divisor() const { return divisor_; }
 
+  /// Shape of the state of causal calls with q, v and w of these shapes, `[batch, heads, 1,
+  /// elements]`. With r features, the elements are, in order: the number of keys in the partial
+  /// tile of 64 keys; the number of full tiles before it; the largest `<w, z>` of their keys
+  /// (random_exp); S and Z of the full tiles, `[r, values]` and `[r]`; phi(k), v and the running
+  /// maxima of the partial tile, `[63, r]`, `[63, values]` and `[63]`. Unused elements are 0.
+  extents4 state_extents(extents4 q, extents4 v, extents3 w = {}) const {
+    return detail::state_extents(q, v, make_config(q.channels, w.length));
+  }
+
   /// Bytes of workspace for forward or backward with q, v and w of these shapes; launches nothing.
   /// Rejects the shapes and policies that `forward` rejects. Backward with dw needs more: pass its
-  /// shape too.
+  /// shape too. So do calls with states.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents4 q, extents4 v,
-                                             extents3 w = {}, extents3 dw = {}) const {
+                                             extents3 w = {}, extents3 dw = {},
+                                             bool with_states = false) const {
     detail::require_dtype<T>();
-    detail::linear_attention_shape const shape(q, v, make_config(q.channels, w.length), causal,
-                                               dw != extents3{});
+    detail::linear_attention_shape shape(q, v, make_config(q.channels, w.length), causal,
+                                         dw != extents3{});
+    shape.with_state = with_states;
     return detail::workspace_bytes<op, T>(
         exec, "linear_attention.workspace_bytes", shape, [&](detail::checker& c) {
           check_feature(c, q.channels);
           if (c.ok())
             detail::check_shapes<detail::accumulator_t<T>>(
                 c, {q, v, w, dw}, shape.feature, detail::divisor_config::make(divisor_), causal);
+          if (with_states) detail::check_state_support(c, shape.feature.kind, causal);
+          if (with_states && c.ok())
+            c.shape(detail::describe_shape("state", state_extents(q, v, w), detail::state_axes));
         });
   }
   /// Overload for views, `{q, k, v}` of one type, the w of random features, and optionally the
@@ -117,19 +142,23 @@ class linear_attention {
   template <class Exec, class View, detail::if_policy<Exec> = 0, detail::if_view_of_heads<View> = 0>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, View const (&qkv)[3],
                                              tensor3<element_of<View> const> w = {},
-                                             gradients_of<View> const& grads = {}) const {
+                                             gradients_of<View> const& grads = {},
+                                             bool with_states = false) const {
     auto const q = detail::view_of_heads_t<View>(qkv[0]), v = detail::view_of_heads_t<View>(qkv[2]);
     return workspace_bytes<element_of<View>>(exec, q.extents(), v.extents(), w.extents(),
-                                             grads.dw.extents());
+                                             grads.dw.extents(), with_states);
   }
 
-  /// Writes linear attention of the inputs, `{q, k, v}` or `{q, k, v, w}`, to `y`.
+  /// Writes linear attention of the inputs, `{q, k, v}` or `{q, k, v, w}`, to `y`. `states` is
+  /// `{initial, last}`, each optional.
   template <class Exec, class Y, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> forward(Exec const& exec, inputs_of<Y> const& in, Y const& y,
-                                workspace memory = {}, attention_options options = {}) const {
+                                workspace memory = {}, attention_options options = {},
+                                states_of<Y> const& states = {}) const {
     using T = element_of<Y>;
     auto params = make_params<typename op::template forward<T>>(in, options);
     params.y = detail::output_heads<T>(y);
+    params.states = states;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const inputs = detail::info_of(in);
       auto const out = detail::describe("y", params.y, true);
@@ -137,20 +166,24 @@ class linear_attention {
       if (!c.ok()) return;
       detail::check_output(c, out, inputs);
       inputs.for_each([&](detail::view_info const& input) { c.no_overlap(out, input); });
+      detail::check_states(c, params, inputs, out);
     });
   }
 
   /// Writes the gradients, `{dq, dk, dv}` or `{dq, dk, dv, dw}`; pass `{}` for one that is not
-  /// needed. `in` is the input of forward.
+  /// needed. `in` is the input of forward. `states` is `{initial, dlast, dinitial}`, each optional;
+  /// `dinitial` never accumulates.
   template <class Exec, class DY, detail::if_policy<Exec> = 0>
   detail::outcome<Exec> backward(Exec const& exec, DY const& dy, inputs_of<DY> const& in,
                                  gradients_of<DY> const& grads, workspace memory = {},
-                                 attention_backward_options options = {}) const {
+                                 attention_backward_options options = {},
+                                 state_gradients_of<DY> const& states = {}) const {
     using T = element_of<DY>;
     auto params = make_params<typename op::template backward<T>>(in, options);
     params.dy = detail::input_heads_of<T>(dy);
     params.grads = grads;
     params.mode = options.mode;
+    params.states = states;
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       auto const inputs = detail::info_of(in), outputs = detail::info_of(grads);
       auto const dout = detail::describe("dy", params.dy, false);
@@ -161,11 +194,13 @@ class linear_attention {
       if (outputs.has[3])
         detail::check_gradient_of_w(c, outputs.extra, inputs.extra, inputs.q, params.feature.kind);
       detail::check_overlaps(c, outputs, inputs, dout);
+      detail::check_state_gradients(c, params, inputs, outputs, dout);
     });
   }
 
-  SLICESORT_REFUSE_OTHER_CALLS("(exec, {q, k, v}, y, workspace, options)",
-                               "(exec, dy, {q, k, v}, {dq, dk, dv}, workspace, options)");
+  SLICESORT_REFUSE_OTHER_CALLS("(exec, {q, k, v}, y, workspace, options, {initial, last})",
+                               "(exec, dy, {q, k, v}, {dq, dk, dv}, workspace, options, {initial, "
+                               "dlast, dinitial})");
 
  private:
   // Negative channels are rejected later.

@@ -8,7 +8,6 @@
 #include "fuzz_input.hpp"
 
 #include "linear_attention/oracle.hpp"
-#include "linear_attention/run_custom.hpp"
 
 #include <algorithm>
 #include <cstddef>

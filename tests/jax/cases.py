@@ -96,6 +96,8 @@ CASES = [
     Case("linear_attention", sj.linear_attention, reference.linear_attention, HEADS, (0, 0, 0)),
     Case("linear_attention causal", partial(sj.linear_attention, direction="causal"),
          partial(reference.linear_attention, causal=True), SQUARE, (0, 0, 0)),
+    Case("linear_attention_with_state", lambda q, k, v: sj.linear_attention_with_state(q, k, v)[0],
+         partial(reference.linear_attention, causal=True), SQUARE, (0, 0, 0)),
     Case("linear_attention random_relu", partial(sj.linear_attention, feature="random_relu"),
          reference.random_relu_attention, (*HEADS, (3, 6, 4)), (0, 0, 0, None)),
 ]

@@ -175,6 +175,17 @@ class Linear(JaxTestCase):
         weights = jnp.einsum("bhic,bhjc->bhij", *(jax.nn.relu(a) + 1e-3 for a in (q, k)))
         self.assert_close(y, jnp.einsum("bhij,bhjd->bhid", weights / weights.sum(3, keepdims=True), v))
 
+    def test_pieces_have_the_bits_of_the_whole(self) -> None:
+        q, k, v = (jax.random.normal(jax.random.key(seed), (2, 3, 70, 4), "float32") for seed in range(3))
+        whole = sj.linear_attention(q, k, v, direction="causal")
+        state, pieces = None, []
+        for first in range(0, 70, 35):
+            rows = (a[:, :, first:first + 35] for a in (q, k, v))
+            y, state = sj.linear_attention_with_state(*rows, initial=state)
+            pieces.append(y)
+        self.assert_same_bits(jnp.concatenate(pieces, 2), whole)
+        self.assert_same_bits(state, sj.linear_attention_with_state(q, k, v)[1])
+
     def test_both_is_a_deprecated_name_of_noncausal(self) -> None:
         with self.assertWarnsRegex(DeprecationWarning, '"both" is deprecated: use "noncausal"'):
             y = sj.linear_attention(*inputs(), direction="both")

@@ -2,7 +2,7 @@
 // User-defined feature maps of linear_attention. One reimplements a built-in map and must give the
 // same bits. Another reads all its arguments and must match its definition.
 #define SLICESORT_TEST_EVERY_BACKEND
-#include "run_custom.hpp"
+#include "oracle.hpp"
 #include "support/error_message.hpp"
 
 #include <doctest/doctest.h>

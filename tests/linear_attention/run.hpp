@@ -4,6 +4,7 @@
 
 #include "problem.hpp"
 #include "support/backends.hpp"
+#include "support/custom_feature.hpp"
 #include "support/problems.hpp"
 #include "support/stacks.hpp"
 
@@ -133,6 +134,17 @@ linear_results<T> run_linear(linear_problem<T> const& problem, any_exec const& e
       problem, layout, [&](linear_tensors<T>& tensors, linear_results<T>& results) {
         with_operator(problem,
                       [&](auto const& op) { call_linear(op, problem, exec, tensors, results); });
+      });
+}
+
+// Runs a problem with a user-defined feature map.
+template <class T>
+linear_results<T> run_custom(custom_feature const& feature, linear_problem<T> const& problem,
+                             any_exec const& exec, memory_layout layout = {}) {
+  return run_linear_with(
+      problem, layout, [&](linear_tensors<T>& tensors, linear_results<T>& results) {
+        with_feature(feature, problem,
+                     [&](auto const& op) { call_linear(op, problem, exec, tensors, results); });
       });
 }
 

@@ -10,7 +10,7 @@
 
 namespace support {
 
-enum class custom_feature_kind { relu, positional, counted };
+enum class custom_feature_kind { relu, positional, counted, row_scaled };
 
 struct custom_feature {
   custom_feature_kind kind = custom_feature_kind::relu;
@@ -19,15 +19,17 @@ struct custom_feature {
   // `counted` returns eps, which may be an invalid number of features.
   SLICESORT_HD slicesort::index_t features(slicesort::index_t channels) const {
     if (kind == custom_feature_kind::counted) return static_cast<slicesort::index_t>(eps);
-    return kind == custom_feature_kind::relu ? channels : 2 * channels + 1;
+    return kind == custom_feature_kind::positional ? 2 * channels + 1 : channels;
   }
-  // relu: max(x, 0) + eps. positional: [a x, (1 - a) x^2, eps] with a = (i + 1) / (2 L).
+  // relu: max(x, 0) + eps; row_scaled: that times i + 1. positional: [a x, (1 - a) x^2, eps] with
+  // a = (i + 1) / (2 L).
   template <class A>
   SLICESORT_HD void map(slicesort::feature_row row, A const* x, A* phi) const {
     A const a = position_fraction<A>(row);
     for (slicesort::index_t c = 0; c < row.channels; ++c) {
-      if (kind == custom_feature_kind::relu) {
+      if (kind != custom_feature_kind::positional) {
         phi[c] = (x[c] > A(0) ? x[c] : A(0)) + static_cast<A>(eps);
+        if (kind == custom_feature_kind::row_scaled) phi[c] *= static_cast<A>(row.index + 1);
       } else {
         phi[c] = a * x[c];
         phi[row.channels + c] = (1 - a) * x[c] * x[c];
@@ -38,10 +40,11 @@ struct custom_feature {
   template <class A>
   SLICESORT_HD void backward(slicesort::feature_row row, A const* x, A const* dphi, A* dx) const {
     A const a = position_fraction<A>(row);
+    A const scale = kind == custom_feature_kind::row_scaled ? static_cast<A>(row.index + 1) : A(1);
     for (slicesort::index_t c = 0; c < row.channels; ++c)
       dx[c] = kind == custom_feature_kind::positional
                   ? a * dphi[c] + 2 * (1 - a) * x[c] * dphi[row.channels + c]
-              : x[c] > A(0) ? dphi[c]
+              : x[c] > A(0) ? dphi[c] * scale
                             : A(0);
   }
   char const* validate(slicesort::index_t channels) const {

@@ -35,6 +35,9 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     decays, decay_weights = distinct(4, CHANNELS).to(dtype), distinct(4, CHANNELS).to(dtype)
     initial, dlast = distinct(BATCH, 4, CHANNELS).to(wide), distinct(BATCH, 4, CHANNELS).to(wide)
     recurrence = decays, decay_weights, initial, True, "both", lengths
+    features_and_values = 5 * (CHANNELS + 1) + 63 * (5 + CHANNELS + 1)  # elements of a state beside its position
+    state, dstate = (torch.zeros(BATCH, HEADS, 3 + features_and_values, dtype=wide) for _ in range(2))
+    state[..., 3:], dstate[..., 3:] = (distinct(BATCH, HEADS, features_and_values).abs() / 1000 for _ in range(2))
     csp = "group_size{3}", "linear", "reference{0}"
     sinkhorn = 0.5, 4, "group_size{3}", "linear", 0
     chain, linear = ("cdil{1}", "per_factor", 1), ("random_relu{1e-3, 1}", "sum_plus", "noncausal", lengths, lengths)
@@ -54,6 +57,8 @@ def arguments(length=5, dtype=torch.float64, seed=0):
         "decaying_sum_backward": (dy, dlast, x, *recurrence),
         "linear_attention": (q, k, v, features, *linear),
         "linear_attention_backward": (dout, q, k, v, features, *linear, True),
+        "linear_attention_with_state": (q, k, v, state, features, *linear[:2], lengths),
+        "linear_attention_with_state_backward": (dout, dstate, q, k, v, state, features, *linear[:2], lengths, True),
         "max_exchange": (x, row, lengths),
         "max_exchange_backward": (dy, OPS.max_exchange(x, row, lengths)[1], row, lengths),
         "merge_attention": ([y for y, _ in parts], states),
@@ -224,7 +229,7 @@ class EveryFunction(unittest.TestCase):
     def test_none_is_without_a_case(self):
         named = {case.name.split()[0] for case in CASES}
         # The functions that return a pair call the same operators.
-        self.assertEqual(sorted(named | {"decaying_sum_with_state", "slicing_sort_with_permutation", "softmax_attention_with_state"}), sorted(F.__all__))
+        self.assertEqual(sorted(named | {"decaying_sum_with_state", "linear_attention_with_state", "slicing_sort_with_permutation", "softmax_attention_with_state"}), sorted(F.__all__))
 
     def test_policies_are_text(self):
         policies = {"order", "form", "groups", "shift", "alignment", "topology", "residual", "mask", "feature", "divisor", "direction", "function"}

@@ -127,6 +127,29 @@ class Layouts(unittest.TestCase):
             self.assertTrue(torch.equal(torch.cat(pieces, 1), y))
             self.assertTrue(torch.equal(state, last))
 
+    def test_pieces_of_linear_attention_have_the_bits_of_the_whole(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            q, k, v = (torch.randn(2, 3, 70, channels).to(dtype) for channels in (4, 4, 5))
+            w = torch.randn(1, 6, 4).to(dtype)
+            for options in ({}, {"w": w, "feature": "random_exp"}, {"w": w, "feature": "random_fourier", "divisor": "sum_plus{80}"}):
+                y = F.linear_attention(q, k, v, direction="causal", **options)
+                _, last = F.linear_attention_with_state(q, k, v, **options)
+                pieces, state = [], None
+                for rows in zip(q.split(9, dim=2), k.split(9, dim=2), v.split(9, dim=2)):
+                    piece, state = F.linear_attention_with_state(*rows, initial=state, **options)
+                    pieces.append(piece)
+                self.assertTrue(torch.equal(torch.cat(pieces, 2), y))
+                self.assertTrue(torch.equal(state, last))
+
+    def test_gradients_through_states_of_linear_attention(self):
+        q, k, v = (torch.randn(2, 3, 70, 4, dtype=torch.float64, requires_grad=True) for _ in range(3))
+        dy = torch.randn(2, 3, 70, 4, dtype=torch.float64)
+        whole = torch.autograd.grad(F.linear_attention(q, k, v, direction="causal"), (q, k, v), dy)
+        first, state = F.linear_attention_with_state(q[:, :, :40], k[:, :, :40], v[:, :, :40])
+        second, _ = F.linear_attention_with_state(q[:, :, 40:], k[:, :, 40:], v[:, :, 40:], initial=state)
+        for gradient, expected in zip(torch.autograd.grad(torch.cat((first, second), 2), (q, k, v), dy), whole):
+            torch.testing.assert_close(gradient, expected, rtol=1e-10, atol=1e-12)
+
     def test_lengths(self):
         lengths = torch.tensor([LENGTH, 5])
         for case in CASES:

@@ -3,7 +3,7 @@
 from ._library import get_num_threads, set_num_threads
 from .csp import csp, sinkhorn, sinkhorn_csp
 from .exchange import max_exchange, shuffle
-from .linear import linear_attention
+from .linear import linear_attention, linear_attention_with_state
 from .pointwise import pointwise_attention
 from .recurrence import decaying_sum, decaying_sum_with_state
 from .softmax import (merge_attention, softmax_attention, softmax_attention_backward,
@@ -11,6 +11,8 @@ from .softmax import (merge_attention, softmax_attention, softmax_attention_back
 from .sorting import multi_permutation, permute, slicing_sort, slicing_sort_with_permutation, sort
 from .sparse import short_convolution, sparse_mix
 
-__all__ = ["csp", "decaying_sum", "decaying_sum_with_state", "get_num_threads", "linear_attention", "max_exchange", "merge_attention", "multi_permutation",
-           "permute", "pointwise_attention", "set_num_threads", "short_convolution", "shuffle", "sinkhorn", "sinkhorn_csp", "slicing_sort", "slicing_sort_with_permutation",
-           "softmax_attention", "softmax_attention_backward", "softmax_attention_with_state", "sort", "sparse_mix"]
+__all__ = ["csp", "decaying_sum", "decaying_sum_with_state", "get_num_threads", "linear_attention",
+           "linear_attention_with_state", "max_exchange", "merge_attention", "multi_permutation", "permute",
+           "pointwise_attention", "set_num_threads", "short_convolution", "shuffle", "sinkhorn", "sinkhorn_csp",
+           "slicing_sort", "slicing_sort_with_permutation", "softmax_attention", "softmax_attention_backward",
+           "softmax_attention_with_state", "sort", "sparse_mix"]

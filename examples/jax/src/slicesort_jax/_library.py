@@ -6,7 +6,7 @@ from pathlib import Path
 import jax
 
 _DIFFERENTIABLE = ["permute", "multi_permutation", "max_exchange", "shuffle", "csp", "sinkhorn_csp", "sinkhorn", "sparse_mix", "short_convolution",
-                   "decaying_sum", "softmax_attention", "pointwise_attention", "linear_attention"]
+                   "decaying_sum", "softmax_attention", "pointwise_attention", "linear_attention", "linear_attention_with_state"]
 _NAMES = ["slicing_sort", "merge_attention", *_DIFFERENTIABLE, *(name + "_backward" for name in _DIFFERENTIABLE)]
 
 

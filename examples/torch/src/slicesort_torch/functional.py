@@ -7,7 +7,7 @@ syntax: `"half_half{4}"`. `lengths` (int64 `[batch]`) is the number of valid lea
 no gradient uses atomic additions."""
 from .operators.csp import csp, sinkhorn_csp
 from .operators.decaying_sum import decaying_sum, decaying_sum_with_state
-from .operators.linear_attention import linear_attention
+from .operators.linear_attention import linear_attention, linear_attention_with_state
 from .operators.max_exchange import max_exchange
 from .operators.multi_permutation import multi_permutation
 from .operators.pointwise_attention import pointwise_attention
@@ -19,7 +19,7 @@ from .operators.softmax_attention import (merge_attention, scaled_dot_product_at
                                           softmax_attention_with_state)
 from .operators.sparse_mix import sparse_mix
 
-__all__ = ["csp", "decaying_sum", "decaying_sum_with_state", "linear_attention", "max_exchange", "merge_attention",
-           "multi_permutation", "permute", "pointwise_attention", "scaled_dot_product_attention", "short_convolution",
-           "shuffle", "sinkhorn", "sinkhorn_csp", "slicing_sort", "slicing_sort_with_permutation", "softmax_attention",
-           "softmax_attention_with_state", "sparse_mix"]
+__all__ = ["csp", "decaying_sum", "decaying_sum_with_state", "linear_attention", "linear_attention_with_state",
+           "max_exchange", "merge_attention", "multi_permutation", "permute", "pointwise_attention",
+           "scaled_dot_product_attention", "short_convolution", "shuffle", "sinkhorn", "sinkhorn_csp", "slicing_sort",
+           "slicing_sort_with_permutation", "softmax_attention", "softmax_attention_with_state", "sparse_mix"]

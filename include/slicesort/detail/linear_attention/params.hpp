@@ -28,6 +28,9 @@
 //   is relative to the maximum at its last key. When the maximum grows from m to m', S is rescaled
 //   by exp(m - m'). Row i rescales its features by exp(m - m_i) for the sum before its tile, and
 //   its weights by exp(m_j - m_i).
+// - A call that continues a sequence aligns its tiles to the start of the sequence. The state
+//   (state.hpp) holds S and Z of the full tiles and the keys of the partial tile, so the sums of
+//   forward and dq have the order of one call.
 // - dw of one sample and head sums the tiles of queries in order, then the tiles of keys in the
 //   order of U. dw then sums over the samples in order, or over samples and heads if heads share w.
 #pragma once
@@ -47,11 +50,17 @@ SLICESORT_DETAIL_BEGIN
 struct linear_attention_shape : attention_sizes {
   feature_config feature;
   bool causal;
-  bool with_dw;  // true if backward computes dw
+  bool with_dw;             // true if backward computes dw
+  bool with_state = false;  // true if the call has states
 
   constexpr linear_attention_shape(extents4 q, extents4 v, feature_config const& feature_map,
                                    bool is_causal, bool computes_dw)
       : attention_sizes(q, v), feature(feature_map), causal(is_causal), with_dw(computes_dw) {}
+
+  // True if a call writes nothing but dw. A call without rows copies its states.
+  constexpr bool empty() const {
+    return attention_sizes::empty() && (!with_state || batch == 0 || heads == 0);
+  }
 };
 
 // Number of heads of w, [heads, features, channels]: 1 if all heads share a matrix.
@@ -67,6 +76,7 @@ template <class Feature, class T>
 struct linear_attention_forward {
   using element = T;
   static constexpr char const* name = "linear_attention.forward";
+  static constexpr bool is_forward = true;
   Feature custom_feature;
   feature_config feature{};
   divisor_config divisor{};
@@ -75,9 +85,15 @@ struct linear_attention_forward {
   linear_attention_inputs<T> in{};
   attention_lengths lengths{};
   tensor4<T> y{};
+  linear_attention_states<accumulator_t<T>> states{};
 
+  bool has_states() const {
+    return states.initial.data() != nullptr || states.last.data() != nullptr;
+  }
   linear_attention_shape shape() const {
-    return {in.q.extents(), in.v.extents(), feature, causal, false};
+    linear_attention_shape s{in.q.extents(), in.v.extents(), feature, causal, false};
+    s.with_state = has_states();
+    return s;
   }
 };
 
@@ -85,6 +101,7 @@ template <class Feature, class T>
 struct linear_attention_backward {
   using element = T;
   static constexpr char const* name = "linear_attention.backward";
+  static constexpr bool is_forward = false;
   Feature custom_feature;
   feature_config feature{};
   divisor_config divisor{};
@@ -95,9 +112,17 @@ struct linear_attention_backward {
   tensor4<T const> dy{};
   linear_attention_gradients<T> grads{};
   grad_mode mode = grad_mode::overwrite;
+  linear_attention_state_gradients<accumulator_t<T>> states{};
 
+  bool has_states() const {
+    return states.initial.data() != nullptr || states.dlast.data() != nullptr ||
+           states.dinitial.data() != nullptr;
+  }
   linear_attention_shape shape() const {
-    return {in.q.extents(), in.v.extents(), feature, causal, grads.dw.data() != nullptr};
+    linear_attention_shape s{in.q.extents(), in.v.extents(), feature, causal,
+                             grads.dw.data() != nullptr};
+    s.with_state = has_states();
+    return s;
   }
 };
 

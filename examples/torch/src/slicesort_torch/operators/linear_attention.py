@@ -4,7 +4,7 @@ import warnings
 
 import torch
 
-from .registration import cast_to_autocast_dtype, needs_gradient, register, require_text
+from .registration import accumulator_dtype, cast_to_autocast_dtype, needs_gradient, register, require_rank, require_text
 from .softmax_attention import output_like
 
 
@@ -36,6 +36,51 @@ _linear_attention = register(
 _linear_attention_backward = register(
     "linear_attention_backward", fake=_fake_backward, batched={0: 0, 1: 0, 2: 0, 3: 0, 8: 0, 9: 0},
     outputs=(0, 0, 0, None), can_fold=lambda *inputs: not inputs[10])
+
+
+def _fake_with_state(q, k, v, initial, w, feature, divisor, lengths=None):
+    require_rank(initial, "initial", 3, "[batch, heads, elements]")
+    return output_like(q, v), torch.empty_like(initial)
+
+
+def _save_with_state(ctx, inputs, output):
+    ctx.policies = inputs[5:7]
+    ctx.save_for_backward(*inputs[:5], inputs[7])
+
+
+def _backward_with_state(ctx, dy, dlast):
+    *tensors, lengths = ctx.saved_tensors
+    needs_dw = needs_gradient(ctx, 4)
+    *gradients, dw = _with_state_backward(dy, dlast, *tensors, *ctx.policies, lengths, needs_dw)
+    return *gradients, dw if needs_dw else None, None, None, None
+
+
+def _fake_with_state_backward(dy, dlast, q, k, v, initial, w, feature, divisor, lengths, w_gradient):
+    dw = torch.empty_like(w) if w is not None and w_gradient else q.new_empty((0,))
+    return *(torch.empty_like(t) for t in (q, k, v, initial)), dw
+
+
+_with_state = register("linear_attention_with_state", fake=_fake_with_state, save=_save_with_state,
+                       backward=_backward_with_state, batched={0: 0, 1: 0, 2: 0, 3: 0, 7: 0}, outputs=(0, 0))
+_with_state_backward = register(
+    "linear_attention_with_state_backward", fake=_fake_with_state_backward,
+    batched={0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 9: 0}, outputs=(0, 0, 0, 0, None), can_fold=lambda *inputs: not inputs[10])
+
+
+def linear_attention_with_state(q, k, v, w=None, initial=None, feature="elu_plus_one", divisor="sum_plus", lengths=None):
+    """Causal `linear_attention` of a piece of a sequence, and the state behind its last valid row, `[batch, heads,
+    elements]` in float32 (float64 for float64): pass it as `initial` to continue the sequence with the bits of one call.
+    One token costs O(features * values). Without `initial`, the sequence starts."""
+    for name, policy in (("feature", feature), ("divisor", divisor)):
+        require_text(name, policy)
+    q, k, v, w = cast_to_autocast_dtype(q, k, v, w)
+    if initial is None:
+        # A state of zeros starts a sequence. state_extents of the operator describes its elements.
+        name = feature.split("{")[0]
+        features = q.size(-1) if w is None else w.size(-2) * (2 if name == "random_fourier" else 1)
+        elements = 3 + features * (v.size(-1) + 1) + 63 * (features + v.size(-1) + 1)
+        initial = q.new_zeros(q.size(0), q.size(1), elements, dtype=accumulator_dtype(q))
+    return _with_state(q, k, v, initial, w, feature, divisor, lengths)
 
 
 def linear_attention(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus", direction="noncausal", lengths=None,

@@ -120,12 +120,14 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   Feature custom_feature;
   feature_config config{};
   linear_pairs pairs{};
-  linear_side side{}, other_side{};  // as in feature_rows_kernel
+  linear_side side{}, other_side{};     // as in feature_rows_kernel
+  index_t const* first_rows = nullptr;  // as in feature_rows_kernel
   linear_operand<T> x{};
   linear_features<A> features{};
   linear_gradients<A> grads{};
   tensor4<T> out{};
   grad_mode mode{};
+  A* rows_out = nullptr;  // [pair][row][channels]: destination instead of `out`, or null
 
   index_t blocks() const { return pairs.count * side.tiles(); }
 
@@ -153,6 +155,10 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
 
  private:
   SLICESORT_HD_INLINE void store(tile_position const& position, int row, index_t c, A dx) const {
+    if (rows_out != nullptr) {
+      rows_out[(position.row_offset + row) * config.channels + c] = dx;
+      return;
+    }
     store_or_accumulate_sum(mode,
                             out(position.sample, position.head, position.first_row() + row, c), dx);
   }
@@ -238,8 +244,10 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
       A const* const z = features.z + (row_offset + row) * config.channels;
       A const* const dphi = grads.phi + (row_offset + row) * config.count;
       A* const dx = grads.x + (row_offset + row) * config.channels;
+      bool const is_piece = first_rows != nullptr;
+      index_t const first = position.first_row() + (is_piece ? first_rows[position.sample] : 0);
       custom_feature_backward(custom_feature,
-                              feature_row{position.first_row() + row, length, config.channels}, z,
+                              feature_row{first + row, is_piece ? 0 : length, config.channels}, z,
                               dphi, dx);
       for (index_t c = 0; c < config.channels; ++c) store(position, row, c, dx[c]);
     }

@@ -36,6 +36,7 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   Feature custom_feature;
   feature_config config{};
   linear_side other_side{};  // keys for queries, queries for keys; the longer side sets the length
+  index_t const* first_rows = nullptr;  // [sample]: as in linear_carried, for user-defined maps
   linear_operand<T> x{};
   linear_features<A> features{};
 
@@ -54,9 +55,18 @@ struct feature_rows_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
       return rows_of_x(block, position.first_row() + row, c);
     };
     if constexpr (!std::is_same_v<Feature, built_in_feature>) {
-      map_custom(block, row_offset, position.first_row(), rows, length, element);
+      bool const is_piece = first_rows != nullptr;
+      map_custom(block, row_offset, position.first_row() + (is_piece ? first_rows[sample] : 0),
+                 rows, is_piece ? 0 : length, element);
     } else if (is_random(config.kind)) {
       scale_rows(block, sums, row_offset, rows, element);
+    } else if (config.is_elementwise()) {
+      element_map<A> const map{config.kind, static_cast<A>(config.eps)};
+      for_each_element(block, rows, config.channels, [&](int row, index_t c) {
+        A phi[1] = {element(row, c)};
+        map.apply(block, phi);
+        features.phi[(row_offset + row) * config.count + c] = phi[0];
+      });
     } else {
       for_each_row(block, rows, [&](int row) {
         map_cosine_reweighted(block, features.phi + (row_offset + row) * config.count,

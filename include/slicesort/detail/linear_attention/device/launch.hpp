@@ -4,6 +4,7 @@
 #pragma once
 
 #include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/linear_attention/device/carried_state.hpp>
 #include <slicesort/detail/linear_attention/device/features.hpp>
 #include <slicesort/detail/linear_attention/device/layout.hpp>
 #include <slicesort/detail/linear_attention/device/matrix.hpp>
@@ -14,7 +15,9 @@
 #include <slicesort/detail/linear_attention/device/sums.hpp>
 #include <slicesort/detail/linear_attention/device/tensor_product_tile.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
+#include <slicesort/detail/linear_attention/state.hpp>
 #include <slicesort/dtype.hpp>
+#include <slicesort/options.hpp>
 #include <slicesort/policies/products.hpp>
 #include <slicesort/tensor_view.hpp>
 
@@ -32,8 +35,9 @@ class linear_launches {
                   linear_attention_shape const& call_shape,
                   linear_grid_layout<A> const& grid_layout, linear_pairs call_pairs)
       : pairs(call_pairs),
-        queries{call_params.lengths.queries, call_shape.queries},
-        keys{call_params.lengths.keys, call_shape.keys},
+        queries{lengths_of(call_params.lengths.queries, call_shape, grid_layout),
+                call_shape.queries},
+        keys{lengths_of(call_params.lengths.keys, call_shape, grid_layout), call_shape.keys},
         rescales_sums(call_params.causal && call_params.feature.has_maximum()),
         params(call_params),
         shape(call_shape),
@@ -42,30 +46,72 @@ class linear_launches {
 
   // Computes the features of queries and keys, and their maxima.
   void compute_features() const {
-    if (params.feature.is_elementwise()) return;
-    map_rows(queries, keys, params.in.q, layout.queries);
-    map_rows(keys, queries, params.in.k, layout.keys);
-    if (!params.feature.has_maximum()) return;
-    run(key_maxima_kernel<A>{pairs, keys, params.causal, layout.keys.maxima});
-    if (rescales_sums) run(factors_kernel<A>{pairs, keys, layout.keys.maxima, layout.factors});
-    run(exp_features_kernel<A>{{pairs, queries}, params.feature, layout.queries});
-    run(exp_features_kernel<A>{{pairs, keys}, params.feature, layout.keys});
+    if (uses_states()) gather_inputs();
+    if (!maps_while_loading()) {
+      map_rows(queries, keys, query_rows(), layout.queries);
+      map_rows(keys, queries, key_rows(), layout.keys);
+      if (params.feature.has_maximum()) compute_exponentials();
+    }
+    if (uses_states()) replace_state_features();
   }
 
   // Computes S and Z before each tile, or of all keys if not causal.
   void compute_key_sums() const {
-    sum_and_scan_tiles(keys, features_of_keys(), to_tile_end(), tensor_operand(params.in.v),
-                       nullptr, false);
+    sum_each_tile(keys, features_of_keys(), to_tile_end(), value_rows(), true, nullptr,
+                  layout.sums);
+    if (uses_states())
+      run(load_sums_kernel<A>{pairs, state_layout(), params.states.initial,
+                              layout.carried.initial_sums});
+    scan_tiles(keys, false, layout.carried.initial_sums, nullptr);
   }
 
   auto make_output_kernel(tensor4<T> y) const {
     auto kernel = make_step_kernel<output_step::outputs>(queries, keys);
     kernel.lhs = features_of_queries();
     kernel.rhs = features_of_keys();
-    kernel.partner_rows = tensor_operand(params.in.v);
+    kernel.partner_rows = value_rows();
     kernel.lhs_factors = from_tile_start();
     kernel.results = y;
+    kernel.feature_grads = layout.carried.results;
     return kernel;
+  }
+  // Stores the outputs of a call with states.
+  void store_outputs(tensor4<T> y) const {
+    scatter_results(queries, shape.values, y, grad_mode::overwrite);
+  }
+
+  bool uses_states() const { return layout.carried.is_used(); }
+  // Stores the rows that a call with states computed in the workspace.
+  void scatter_results(linear_side const& side, index_t channels, tensor4<T> to,
+                       grad_mode mode) const {
+    if (!uses_states() || to.data() == nullptr) return;
+    scatter_rows_kernel<T> kernel{};
+    kernel.pairs = pairs;
+    kernel.side = side;
+    kernel.offsets = layout.carried.offsets;
+    kernel.rows = layout.carried.results;
+    kernel.channels = channels;
+    kernel.to = to;
+    kernel.mode = mode;
+    run(kernel);
+  }
+  // Requires S and Z.
+  void store_state(tensor4<A> last) const {
+    if (last.data() == nullptr) return;
+    auto const& carried = layout.carried;
+    store_state_kernel<A> kernel{};
+    kernel.pairs = pairs;
+    kernel.lengths = carried.lengths;
+    kernel.first_rows = carried.first_rows;
+    kernel.layout = state_layout();
+    kernel.rows = keys.rows;
+    kernel.phi = layout.keys.phi;
+    kernel.v = carried.v;
+    kernel.maxima = layout.keys.maxima;
+    kernel.initial_maxima = carried.initial_maxima;
+    kernel.sums = layout.sums;
+    kernel.last = last;
+    run(kernel);
   }
 
   template <class Kernel>
@@ -86,9 +132,26 @@ class linear_launches {
   }
   A const* to_tile_end() const { return rescales_sums ? layout.factors.to_tile_end : nullptr; }
 
-  static linear_operand<T> tensor_operand(tensor4<T const> tensor) {
+  // Rows of an input, from its tensor or from the workspace of a call with states.
+  linear_operand<T> rows_of(tensor4<T const> tensor, A const* carried) const {
+    if (carried != nullptr) return {{}, carried, keys.rows, tensor.extents().channels, {}};
     return {tensor, nullptr, 0, 0, {}};
   }
+  linear_operand<T> query_rows() const { return rows_of(params.in.q, layout.carried.q); }
+  linear_operand<T> key_rows() const { return rows_of(params.in.k, layout.carried.k); }
+  linear_operand<T> value_rows() const { return rows_of(params.in.v, layout.carried.v); }
+  void gather_rows(tensor4<T const> from, tensor4<A const> state, A* rows) const {
+    gather_rows_kernel<T> kernel{};
+    kernel.pairs = pairs;
+    kernel.side = keys;
+    kernel.offsets = layout.carried.offsets;
+    kernel.from = from;
+    kernel.layout = state_layout();
+    kernel.initial = state;
+    kernel.rows = rows;
+    run(kernel);
+  }
+  linear_state_layout state_layout() const { return {params.feature.count, shape.values}; }
   feature_operand<T> features_of_queries() const {
     return make_feature_operand(params.in.q, layout.queries, queries);
   }
@@ -96,12 +159,9 @@ class linear_launches {
     return make_feature_operand(params.in.k, layout.keys, keys);
   }
 
-  // Computes phi^T rhs and the weighted column sums of phi: of the tiles before each tile if causal
-  // (after it if `reverse`), else of all tiles.
-  void sum_and_scan_tiles(linear_side const& side, feature_operand<T> const& phi,
-                          A const* lhs_factors, linear_operand<T> const& rhs, A const* row_weights,
-                          bool reverse) const {
-    sum_each_tile(side, phi, lhs_factors, rhs, true, row_weights, layout.sums);
+  // Replaces the sums of each tile by those of the tiles before it if causal (after it if
+  // `reverse`), else by those of all tiles. `start` and `end` are as in scan_kernel.
+  void scan_tiles(linear_side const& side, bool reverse, A const* start, A* end) const {
     scan_kernel<A> scan{};
     scan.sums = layout.sums;
     scan.pairs = pairs.count;
@@ -111,6 +171,8 @@ class linear_launches {
     scan.total = params.causal ? nullptr : layout.sums.data;
     scan.total_pitch = layout.sums.tiles * layout.sums.size;
     scan.overwrites_total = true;
+    scan.start = start;
+    scan.end = end;
     run(scan);
   }
   // Computes the sums of each tile alone.
@@ -150,19 +212,70 @@ class linear_launches {
  private:
   using Feature = decltype(Params::custom_feature);
 
+  // Lengths of the rows that kernels process.
+  static tensor1<index_t const> lengths_of(tensor1<index_t const> lengths,
+                                           linear_attention_shape const& s,
+                                           linear_grid_layout<A> const& layout) {
+    return layout.carried.is_used() ? tensor1<index_t const>(layout.carried.lengths, s.batch)
+                                    : lengths;
+  }
+  bool maps_while_loading() const { return params.feature.is_elementwise() && !uses_states(); }
+
+  // Copies the rows of a call with states behind those of its initial state.
+  void gather_inputs() const {
+    gather_rows(params.in.q, {}, layout.carried.q);
+    gather_rows(params.in.k, {}, layout.carried.k);
+    gather_rows(params.in.v, params.states.initial, layout.carried.v);
+  }
+  // Replaces the features of the rows before a call by those of its initial state.
+  void replace_state_features() const {
+    state_features_kernel<A> kernel{};
+    kernel.pairs = pairs;
+    kernel.offsets = layout.carried.offsets;
+    kernel.layout = state_layout();
+    kernel.initial = params.states.initial;
+    kernel.rows = keys.rows;
+    kernel.query_phi = layout.queries.phi;
+    kernel.key_phi = layout.keys.phi;
+    run(kernel);
+  }
+  // Computes the running maxima and the features of random_exp.
+  void compute_exponentials() const {
+    auto const& carried = layout.carried;
+    if (uses_states()) {
+      state_maxima_kernel<A> kernel{};
+      kernel.pairs = pairs;
+      kernel.offsets = carried.offsets;
+      kernel.first_rows = carried.first_rows;
+      kernel.layout = state_layout();
+      kernel.initial = params.states.initial;
+      kernel.rows = keys.rows;
+      kernel.maxima = layout.keys.maxima;
+      kernel.initial_maxima = carried.initial_maxima;
+      run(kernel);
+    }
+    run(key_maxima_kernel<A>{pairs, keys, params.causal, layout.keys.maxima});
+    if (rescales_sums)
+      run(factors_kernel<A>{pairs, keys, layout.keys.maxima, layout.factors,
+                            carried.initial_maxima});
+    run(exp_features_kernel<A>{{pairs, queries}, params.feature, layout.queries});
+    run(exp_features_kernel<A>{{pairs, keys}, params.feature, layout.keys});
+  }
+
   feature_operand<T> make_feature_operand(tensor4<T const> x, linear_features<A> const& buffers,
                                           linear_side const& side) const {
-    if (params.feature.is_elementwise())
+    if (maps_while_loading())
       return {x, nullptr, 0, 0, {params.feature.kind, static_cast<A>(params.feature.eps)}};
     return {{}, buffers.phi, side.rows, params.feature.count, {}};
   }
 
-  void map_rows(linear_side const& side, linear_side const& other_side, tensor4<T const> x,
+  void map_rows(linear_side const& side, linear_side const& other_side, linear_operand<T> const& x,
                 linear_features<A> const& out) const {
     feature_rows_kernel<Feature, T> kernel{{pairs, side}, {}, params.custom_feature};
     kernel.config = params.feature;
     kernel.other_side = other_side;
-    kernel.x = tensor_operand(x);
+    kernel.first_rows = layout.carried.first_rows;
+    kernel.x = x;
     kernel.features = out;
     run(kernel);
     if (!is_random(params.feature.kind)) return;

@@ -36,8 +36,12 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
 
   // Computes U and u after each tile, or of all queries if not causal.
   void compute_query_sums() const {
-    base::sum_and_scan_tiles(queries, base::features_of_queries(), base::from_tile_start(),
-                             scaled_dy_operand(), layout.weight_sum_grads, true);
+    base::sum_each_tile(queries, base::features_of_queries(), base::from_tile_start(),
+                        scaled_dy_operand(), true, layout.weight_sum_grads, layout.sums);
+    if (params.states.dlast.data() != nullptr)
+      run(add_last_sums_kernel<A>{pairs, layout.carried.lengths, base::state_layout(),
+                                  params.states.dlast, layout.sums});
+    base::scan_tiles(queries, true, nullptr, layout.carried.first_sums);
   }
 
   // Computes g, c and the gradients of the query features. Requires S and Z.
@@ -61,13 +65,14 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
     divisors.sums = layout.sums;
     divisors.divisor = params.divisor;
     divisors.weight_sum_grads = layout.weight_sum_grads;
-    divisors.dy = base::tensor_operand(dy);
+    if (base::uses_states()) base::gather_rows(dy, {}, layout.carried.dy);
+    divisors.dy = base::rows_of(dy, layout.carried.dy);
     divisors.values = shape.values;
     divisors.scaled_dy = layout.scaled_dy;
     run(divisors);
     auto kernel = base::template make_step_kernel<output_step::query_gradients>(queries, keys);
     kernel.lhs = scaled_dy_operand();
-    kernel.rhs = base::tensor_operand(params.in.v);
+    kernel.rhs = base::value_rows();
     kernel.partner_rows = base::features_of_keys();
     kernel.lhs_factors = base::from_tile_start();
     kernel.feature_grads = layout.query_gradients.phi;
@@ -85,13 +90,14 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
   // Requires U and u, like compute_dv.
   void compute_key_feature_grads() const {
     auto kernel = base::template make_step_kernel<output_step::key_gradients>(keys, queries);
-    kernel.lhs = base::tensor_operand(params.in.v);
+    kernel.lhs = base::value_rows();
     kernel.rhs = scaled_dy_operand();
     kernel.partner_rows = base::features_of_queries();
     kernel.lhs_factors = base::to_tile_end();
     kernel.weight_sum_grads = layout.weight_sum_grads;
     kernel.feature_grads = layout.key_gradients.phi;
     run(kernel);
+    add_state_key_gradients(true, layout.key_gradients.phi);
   }
   void compute_dv(tensor4<T> dv, grad_mode mode) const {
     auto kernel = base::template make_step_kernel<output_step::value_gradients>(keys, queries);
@@ -100,17 +106,35 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
     kernel.partner_rows = scaled_dy_operand();
     kernel.lhs_factors = base::to_tile_end();
     kernel.results = dv;
+    kernel.feature_grads = layout.carried.results;
     kernel.mode = mode;
+    run(kernel);
+    add_state_key_gradients(false, layout.carried.results);
+    base::scatter_results(keys, shape.values, dv, mode);
+  }
+  // Stores the gradient of the initial state. Requires those of the keys.
+  void store_state_gradient() const {
+    if (params.states.dinitial.data() == nullptr) return;
+    auto const& carried = layout.carried;
+    state_gradient_kernel<A> kernel{};
+    kernel.pairs = pairs;
+    kernel.lengths = carried.lengths;
+    kernel.offsets = carried.offsets;
+    kernel.layout = base::state_layout();
+    kernel.first_sums = carried.first_sums;
+    kernel.dlast = params.states.dlast;
+    kernel.dinitial = params.states.dinitial;
     run(kernel);
   }
 
   // Compute dq and dk from the gradients of the features.
   void compute_dq(tensor4<T> dq, grad_mode mode) const {
-    compute_row_gradients(queries, keys, params.in.q, layout.queries, layout.query_gradients, dq,
-                          mode);
+    compute_row_gradients(queries, keys, base::query_rows(), layout.queries, layout.query_gradients,
+                          dq, mode);
   }
   void compute_dk(tensor4<T> dk, grad_mode mode) const {
-    compute_row_gradients(keys, queries, params.in.k, layout.keys, layout.key_gradients, dk, mode);
+    compute_row_gradients(keys, queries, base::key_rows(), layout.keys, layout.key_gradients, dk,
+                          mode);
   }
   // Computes the partial dw of each pair. Call last: overwrites the tile sums.
   void compute_partial_dw() const {
@@ -128,7 +152,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
   }
 
   void compute_row_gradients(linear_side const& side, linear_side const& other_side,
-                             tensor4<T const> x, linear_features<A> const& features,
+                             linear_operand<T> const& x, linear_features<A> const& features,
                              linear_gradients<A> const& gradients, tensor4<T> out,
                              grad_mode mode) const {
     if (is_random(params.feature.kind)) {
@@ -142,11 +166,31 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
     kernel.side = side;
     kernel.config = params.feature;
     kernel.other_side = other_side;
-    kernel.x = base::tensor_operand(x);
+    kernel.first_rows = layout.carried.first_rows;
+    kernel.x = x;
     kernel.features = features;
     kernel.grads = gradients;
     kernel.out = out;
     kernel.mode = mode;
+    kernel.rows_out = layout.carried.results;
+    run(kernel);
+    base::scatter_results(side, shape.channels, out, mode);
+  }
+  // Adds the gradients of the last state's keys, and stores those of the initial state's keys.
+  void add_state_key_gradients(bool is_phi, A* grads) const {
+    if (!base::uses_states()) return;
+    auto const& states = params.states;
+    if (states.dlast.data() == nullptr && states.dinitial.data() == nullptr) return;
+    state_key_gradients_kernel<A> kernel{};
+    kernel.pairs = pairs;
+    kernel.lengths = layout.carried.lengths;
+    kernel.offsets = layout.carried.offsets;
+    kernel.layout = base::state_layout();
+    kernel.is_phi = is_phi;
+    kernel.rows = keys.rows;
+    kernel.dlast = states.dlast;
+    kernel.dinitial = states.dinitial;
+    kernel.grads = grads;
     run(kernel);
   }
 

@@ -5,6 +5,7 @@
 
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/linear_attention/device/backward.hpp>
+#include <slicesort/detail/linear_attention/device/carried_state.hpp>
 #include <slicesort/detail/linear_attention/device/features.hpp>
 #include <slicesort/detail/linear_attention/device/maxima.hpp>
 #include <slicesort/detail/linear_attention/device/rows.hpp>
@@ -29,7 +30,8 @@ struct linear_grid_layout {
   A* scaled_dy;         // [pair][query][value]: g
   A* running_z;         // causal [pair][query][feature]: Z of each query
   linear_gradients<A> query_gradients, key_gradients;
-  A *partial_dw, *dw_sums;  // [pair][row of w][channel]; [head][row of w][channel]
+  A *partial_dw, *dw_sums;    // [pair][row of w][channel]; [head][row of w][channel]
+  linear_carried<A> carried;  // calls with states only
 
   // Holds as many pairs of the call as fit in `max_elements`, but at least one.
   linear_grid_layout(arena& memory, linear_attention_shape const& s, bool backward,
@@ -62,7 +64,7 @@ struct linear_grid_layout {
       return memory.take<A>(needed ? amount(count) * rows * width : amount(0));
     };
     auto const take_features = [&](linear_features<A>& out, index_t rows) {
-      out.phi = take_rows(!feature.is_elementwise(), rows, feature.count);
+      out.phi = take_rows(!feature.is_elementwise() || s.with_state, rows, feature.count);
       out.slopes = take_rows(backward && has_w && feature.kind != feature_kind::random_fourier,
                              rows, feature.count);
       out.z = take_rows(has_w || is_custom, rows, s.channels);
@@ -96,6 +98,29 @@ struct linear_grid_layout {
     take_gradients(key_gradients, s.keys);
     partial_dw = take_rows(computes_dw, w_rows, s.channels);
     dw_sums = memory.take<A>(computes_dw ? amount(s.heads) * w_rows * s.channels : amount(0));
+    take_carried(memory, s, backward, count);
+  }
+
+  void take_carried(arena& memory, linear_attention_shape const& s, bool backward, index_t count) {
+    bool const needed = s.with_state;
+    auto const take_numbers = [&] { return memory.take<index_t>(needed ? s.batch : 0); };
+    auto const take_rows = [&](index_t width, bool used = true) {
+      return memory.take<A>(needed && used ? amount(count) * s.keys * width : amount(0));
+    };
+    auto const take_sums = [&](bool used) {
+      return memory.take<A>(needed && used ? amount(count) * sums.size : amount(0));
+    };
+    carried.lengths = take_numbers();
+    carried.offsets = take_numbers();
+    carried.first_rows = take_numbers();
+    carried.q = take_rows(s.channels);
+    carried.k = take_rows(s.channels);
+    carried.v = take_rows(s.values);
+    carried.dy = take_rows(s.values, backward);
+    carried.results = take_rows(std::max(s.channels, s.values));
+    carried.initial_sums = take_sums(true);
+    carried.first_sums = take_sums(backward);
+    carried.initial_maxima = memory.take<A>(needed && s.feature.has_maximum() ? count : 0);
   }
 };
 

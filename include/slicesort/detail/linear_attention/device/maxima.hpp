@@ -111,6 +111,7 @@ struct factors_kernel {
   linear_side keys;
   A const* maxima;  // [pair][row]: running maxima
   rescale_factors<A> factors;
+  A const* initial_maxima;  // [pair]: maxima before the first row; null means that of the first row
 
   index_t blocks() const { return pairs.count * keys.tiles(); }
 
@@ -125,14 +126,15 @@ struct factors_kernel {
     tile_position const position(pairs, keys, block.index(), 1);
     A const* const running = maxima + position.pair * keys.rows;
     int const rows = keys.rows_in_tile(position.tile);
-    A const before = running[position.first_row() > 0 ? position.first_row() - 1 : 0],
+    A const initial = initial_maxima == nullptr ? running[0] : initial_maxima[position.pair];
+    A const before = position.first_row() > 0 ? running[position.first_row() - 1] : initial,
             end = running[position.first_row() + rows - 1];
     if (block.rank() == 0) factors.per_tile[block.index()] = factor(before, end);
     if (block.rank() >= rows) return;
     index_t const row = position.first_row() + block.rank(), n = position.pair * keys.rows + row;
     factors.from_tile_start[n] = factor(before, running[row]);
     factors.to_tile_end[n] = factor(running[row], end);
-    factors.per_row[n] = factor(running[row > 0 ? row - 1 : 0], running[row]);
+    factors.per_row[n] = factor(row > 0 ? running[row - 1] : initial, running[row]);
   }
 };
 

@@ -65,7 +65,7 @@ struct linear_output_kernel : row_tiles {
   divisor_config divisor;
   tensor4<T> results;  // destination of outputs and value_gradients
   grad_mode mode;
-  A* feature_grads;  // destination of the other steps: [pair][row][width]
+  A* feature_grads;  // destination of the other steps, or if not null: [pair][row][width]
 
   struct shared_memory {
     typename tile::operands product;
@@ -253,9 +253,14 @@ struct linear_output_kernel : row_tiles {
       bool const is_valid = row < rows;
       if constexpr (Step == step::outputs) {
         A const y = is_valid ? block.fused_multiply_add(sum, memory.divisors[row], A(0)) : A(0);
-        out[row * s.length + column * s.channels] = rounded<T>(y);
+        if (feature_grads != nullptr)
+          gradient[row * width + column] = y;
+        else
+          out[row * s.length + column * s.channels] = rounded<T>(y);
       } else if constexpr (Step == step::value_gradients) {
-        if (is_valid || mode == grad_mode::overwrite)
+        if (feature_grads != nullptr)
+          gradient[row * width + column] = sum;
+        else if (is_valid || mode == grad_mode::overwrite)
           store_or_accumulate_sum(mode, out[row * s.length + column * s.channels],
                                   is_valid ? sum : A(0));
       } else if (is_valid) {

@@ -120,6 +120,8 @@ struct scan_kernel {
   A* total;               // [pair][total_pitch]: sum of all tiles; if null, scans in place
   index_t total_pitch;
   bool overwrites_total;  // true if the total starts at 0, false if it adds to the stored value
+  A const* start;         // [pair][size]: sums before the first tile scanned; null means 0
+  A* end;                 // [pair][size]: receives the sums after the last tile scanned, or null
 
   SLICESORT_HD index_t blocks_per_pair() const {
     return divide_up(sums.size, index_t{linear_threads});
@@ -133,6 +135,7 @@ struct scan_kernel {
     if (n >= sums.size) return;
     A* const result = total == nullptr ? nullptr : total + pair * total_pitch + n;
     A sum = result == nullptr || overwrites_total ? A(0) : *result;
+    if (start != nullptr) sum = start[pair * sums.size + n];
     index_t const first_tile = reverse ? tiles - 1 : 0, stride = reverse ? -sums.size : sums.size;
     A* element = sums.begin(pair, first_tile) + n;
     A const* factor = tile_factors == nullptr ? nullptr : tile_factors + pair * tiles + first_tile;
@@ -153,6 +156,7 @@ struct scan_kernel {
       element += tiles_at_once * stride;
     }
     if (result != nullptr) *result = sum;
+    if (end != nullptr) end[pair * sums.size + n] = sum;
   }
 };
 

@@ -4,7 +4,7 @@
 // to the first. params.hpp defines S, Z, U, u, g and c.
 #pragma once
 
-#include <slicesort/detail/linear_attention/host/causal_tile.hpp>
+#include <slicesort/detail/linear_attention/host/causal_state.hpp>
 #include <slicesort/detail/linear_attention/host/state.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
 #include <slicesort/options.hpp>
@@ -15,21 +15,23 @@
 SLICESORT_DETAIL_BEGIN
 
 template <class T>
-struct linear_causal : causal_tiles<T> {
-  using base = causal_tiles<T>;
+struct linear_causal : causal_state<T> {
+  using base = causal_state<T>;
   using base::tile, base::in, base::width, base::memory, base::head, base::features;
   using typename base::A;
 
   using base::base;
   static constexpr bool causal = true;
 
-  // Empty, because causal calls accumulate the sums tile by tile.
-  static void sum_keys(interleaved_heads<linear_causal>&) {}
+  // Starts the sums, which causal calls accumulate tile by tile.
+  static void sum_keys(interleaved_heads<linear_causal>& heads) {
+    heads.for_each([](linear_causal& task) { task.load_state(); });
+  }
 
   void compute_outputs(tensor4<T> y, index_t first) {
     causal_rows const rows = base::rows_of(first, head.queries);
     map_tile_rows(rows, false);
-    auto const values = base::load_values(first, rows.keys, rows.keys);
+    auto const values = base::load_values(rows, rows.keys);
     A const* const rescaled = base::rescale_queries(running_maxima_, rows);
     base::multiply_by_sums(rescaled, memory.key_sums, memory.results, rows.queries);
     base::dot_features(rescaled, memory.key_sums.row, 0, rows.queries, memory.weight_sums);
@@ -40,8 +42,13 @@ struct linear_causal : causal_tiles<T> {
     base::add_weight_sums(rows);
     base::evaluate_divisors(rows.queries, memory.weight_sum_grads);
     base::store_divided(y, first, rows.queries);
-    if (first + tile < head.queries) add_keys_to_sums(rows, values);
+    bool const is_last = base::is_last(rows), is_partial = rows.keys < tile;
+    if (is_last && is_partial && base::saves_state())
+      return base::store_state(running_maxima_.before_tile, rows.keys, running_maxima_.at_row);
+    if (!is_last || base::saves_state()) add_keys_to_sums(rows, values);
     running_maxima_.end_tile();
+    if (is_last && base::saves_state())
+      base::store_state(running_maxima_.before_tile, 0, running_maxima_.at_row);
   }
   void compute_query_gradients(tensor4<T const> dy, linear_attention_gradients<T> const& grads,
                                grad_mode mode, index_t first) {
@@ -50,9 +57,10 @@ struct linear_causal : causal_tiles<T> {
     auto const &q = memory.queries, &k = memory.keys;
     map_tile_rows(rows, true);
     save_maxima(rows);
-    auto const values = base::load_values(first, rows.keys, tile);
+    auto const values = base::load_values(rows, tile);
     base::compute_running_z(running_maxima_, rows);
-    base::dot_features(q.phi, memory.running_z, width.features, rows.queries, memory.weight_sums);
+    A const* const z = base::running_z(rows);
+    base::dot_features(q.phi, z, width.features, rows.queries, memory.weight_sums);
     base::evaluate_divisors(rows.queries, memory.weight_sum_grads);
     base::load_scaled_dy(dy, rows.first, rows.queries);
 
@@ -68,11 +76,10 @@ struct linear_causal : causal_tiles<T> {
       memory.saved_weight_sum_grads[first + i] = memory.weight_sum_grads[i];
     }
     if (grads.dq.data() != nullptr || grads.dw.data() != nullptr) {
-      base::add_scaled_rows({memory.running_z, width.features}, rows.queries,
-                            memory.weight_sum_grads, q.dphi);
+      base::add_scaled_rows({z, width.features}, rows.queries, memory.weight_sum_grads, q.dphi);
       features.map_backward(q, first, rows.queries, grads.dq, mode);
     }
-    if (first + tile < head.queries) {
+    if (!base::is_last(rows)) {
       add_keys_to_sums(rows, values);
       base::transpose(memory.key_sums);
     }
@@ -87,31 +94,59 @@ struct linear_causal : causal_tiles<T> {
     std::copy_n(memory.saved_weight_sum_grads + first, rows.queries, memory.weight_sum_grads);
     base::map_queries(first, rows.queries, false);
     base::load_scaled_dy(dy, rows.first, rows.queries);
+    // The keys of the last state's partial tile are not in its sums.
+    bool const is_partial = base::shape.with_state && base::is_last(rows) && base::rows_after() > 0;
+    bool const needs_state = first == 0 && base::needs_state_gradient();
     if (rows.keys > 0) {
-      base::map_rows(k, in.k, first, rows.keys, true,
-                     [&] { std::copy_n(maxima.at_row, tile, k.row_scalars.maximum); });
-      if (grads.dv.data() != nullptr) compute_value_gradients(grads.dv, mode, maxima, rows);
-      if (grads.dk.data() != nullptr || grads.dw.data() != nullptr) {
+      map_keys(rows, true,
+               [&] { std::copy_n(maxima.at_row, tile, memory.keys.row_scalars.maximum); });
+      if (grads.dv.data() != nullptr || needs_state)
+        compute_value_gradients(grads.dv, mode, maxima, rows);
+      if (grads.dk.data() != nullptr || grads.dw.data() != nullptr || needs_state) {
         compute_feature_gradients(maxima, rows);
-        features.map_backward(k, first, rows.keys, grads.dk, mode);
+        features.map_backward(k.skip_rows(rows.first_query, width), first, rows.new_keys(),
+                              grads.dk, mode);
       }
     }
-    if (first == 0) return;
+    if (first == 0 && !needs_state) return;
+    if (is_partial) base::load_sums(base::dlast(), memory.query_sums);
     base::add_tile(memory.query_sums, base::rescale_queries(maxima, rows),
                    {memory.scaled_dy, width.values}, memory.weight_sum_grads, rows.queries,
-                   base::decay_over_tile(maxima));
+                   is_partial ? A(1) : base::decay_over_tile(maxima));
     base::transpose(memory.query_sums);
+  }
+
+  // Copies the state of a piece without rows.
+  void finish_outputs() const {
+    if (head.queries == 0 && base::saves_state())
+      base::copy_state(base::context.initial, base::context.last);
+  }
+  void clear_query_sums() const {
+    bool const is_in_sums = base::rows_after() == 0;
+    base::load_sums(is_in_sums ? base::dlast() : base::state_of(tensor4<A const>()),
+                    memory.query_sums);
+  }
+  void store_state_gradients() const {
+    if (!base::needs_state_gradient()) return;
+    if (head.queries == 0) return base::copy_state(base::context.dlast, base::context.dinitial);
+    base::store_sum_gradients();
   }
 
  private:
   // Computes the features of the keys and queries of a tile, and the running maxima of its keys.
   void map_tile_rows(causal_rows const& rows, bool needs_slopes) {
-    base::map_rows(memory.keys, in.k, rows.first, rows.keys, needs_slopes,
-                   [&] { begin_maxima(rows); });
+    map_keys(rows, needs_slopes, [&] { begin_maxima(rows); });
     base::map_queries(rows.first, rows.queries, needs_slopes);
   }
+  template <class SetMaxima>
+  void map_keys(causal_rows const& rows, bool needs_slopes, SetMaxima const& set_maxima) const {
+    base::map_rows(memory.keys.skip_rows(rows.first_query, width), in.k, rows.first,
+                   rows.new_keys(), needs_slopes, set_maxima);
+    base::load_features(rows);
+  }
   void begin_maxima(causal_rows const& rows) {
-    features.compute_maxima(memory.keys, rows.keys);
+    features.compute_maxima(memory.keys.skip_rows(rows.first_query, width), rows.new_keys());
+    base::load_state_maxima(memory.keys.row_scalars.maximum, rows.first_query);
     running_maxima_.begin_tile(memory.keys.row_scalars.maximum, rows.keys);
   }
   // Computes the key maxima of a tile that no query sees.
@@ -126,7 +161,7 @@ struct linear_causal : causal_tiles<T> {
   // Saves the maxima for the second pass.
   void save_maxima(causal_rows const& rows) const {
     if (base::has_maximum())
-      std::copy(running_maxima_.at_row, running_maxima_.at_row + rows.keys,
+      std::copy(running_maxima_.at_row + rows.first_query, running_maxima_.at_row + rows.keys,
                 memory.maxima + rows.first);
   }
   void add_keys_to_sums(causal_rows const& rows, pitched_rows<A const> values) const {
@@ -141,10 +176,14 @@ struct linear_causal : causal_tiles<T> {
     base::multiply_by_sums(base::rescale_keys(maxima, rows), memory.query_sums, memory.results,
                            rows.keys);
     base::add_queries(memory.weights, memory.scaled_dy, width.values, memory.results, rows);
-    base::store_results(dv, rows.first, rows.keys, mode);
+    if (base::is_last(rows)) base::add_value_gradients(memory.results, base::rows_after());
+    if (rows.first == 0) base::store_value_gradients(memory.results, rows.first_query);
+    if (dv.data() != nullptr)
+      base::io.store(memory.results + rows.first_query * width.values, width.values, head, dv,
+                     rows.first, rows.new_keys(), mode);
   }
   void compute_feature_gradients(causal_maxima<A> const& maxima, causal_rows const& rows) const {
-    auto values = base::load_values(rows.first, rows.keys, tile);
+    auto values = base::load_values(rows, tile);
     base::compute_weight_grads(values, rows);
     base::mask(memory.weight_grads, memory.weight_sum_grads, maxima, rows);
     A const* const factors = base::rescale_values(maxima, rows, values);
@@ -152,6 +191,15 @@ struct linear_causal : causal_tiles<T> {
     base::add_queries(memory.weight_grads, memory.queries.phi, width.features, memory.keys.dphi,
                       rows);
     base::add_scaled_rows({memory.query_sums.row, 0}, rows.keys, factors, memory.keys.dphi);
+    if (base::is_last(rows)) base::add_feature_gradients(memory.keys.dphi, base::rows_after());
+    if (rows.first == 0) base::store_feature_gradients(memory.keys.dphi, rows.first_query);
+  }
+  void load_state() {
+    if (base::context.initial.data() == nullptr) return;
+    base::load_sums(base::initial_state(), memory.key_sums);
+    if (base::has_maximum() && base::position.tiles > 0)
+      running_maxima_.before_tile = base::initial_maximum(),
+      running_maxima_.has_earlier_keys = true;
   }
 
   causal_maxima<A> running_maxima_{nullptr};  // of the first pass

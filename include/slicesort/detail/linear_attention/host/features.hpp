@@ -10,6 +10,7 @@
 #include <slicesort/detail/linear_attention/host/simd_table.hpp>
 #include <slicesort/detail/linear_attention/host/tile.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
+#include <slicesort/detail/linear_attention/state.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -29,7 +30,8 @@ struct feature_memory {
   A *slope, *dphi, *dwz, *dx;  // backward only; see feature_params
 
   feature_memory(arena& allocator, linear_attention_shape const& s, bool backward) {
-    constexpr int tile_rows = linear_tile;
+    // The rows of a piece may start anywhere in a tile, and are padded from there.
+    int const tile_rows = linear_tile + (s.with_state ? product_rows : 0);
     linear_widths const width(s);
     auto const take_matrix = [&](index_t columns) {
       // The last block of a row may extend past its end.
@@ -57,6 +59,23 @@ struct feature_memory {
     dphi = take_matrix(width.features);
     dx = take_matrix(width.channels);
   }
+
+  // The same matrices without the first `count` rows.
+  feature_memory skip_rows(int count, linear_widths const& width) const {
+    feature_memory rest = *this;
+    if (count == 0) return rest;
+    auto const skip = [&](A*& matrix, index_t pitch) {
+      if (matrix != nullptr) matrix += count * pitch;
+    };
+    skip(rest.x, width.channels), skip(rest.wz, width.w), skip(rest.phi, width.features);
+    skip(rest.slope, width.w), skip(rest.dphi, width.features), skip(rest.dwz, width.w);
+    skip(rest.dx, width.channels);
+    feature_row_scalars<A>& scalars = rest.row_scalars;
+    for (A** scalar : {&scalars.cosine, &scalars.sine, &scalars.half_square, &scalars.maximum,
+                       &scalars.factor, &scalars.ratio})
+      skip(*scalar, 1);
+    return rest;
+  }
 };
 
 // w of a head, and its gradient for one sample and head.
@@ -81,14 +100,16 @@ class tile_features {
 
   tile_features(linear_attention_kernels<T> const& kernels, linear_attention_shape const& s,
                 erased_feature<A> const& custom_feature, w_memory<A> const& w,
-                attention_head const& head)
+                attention_head const& head, linear_position const& position)
       : kernels_(kernels),
         io_(kernels),
         config_(s.feature),
         width_(s),
         custom_feature_(custom_feature),
         w_(w),
-        head_(head) {}
+        head_(head),
+        rows_before_(position.tiles * linear_tile + position.rows),
+        length_(s.with_state ? 0 : head.max_length()) {}
 
   // Loads w of the head, and its transpose.
   void load_w(tensor3<T const> w) const {
@@ -194,7 +215,7 @@ class tile_features {
     std::fill(memory.row_scalars.sine + rows, memory.row_scalars.sine + padded, A(0));
   }
   feature_row row_at(index_t row) const {
-    return {row, head_.max_length(), static_cast<index_t>(config_.channels)};
+    return {rows_before_ + row, length_, static_cast<index_t>(config_.channels)};
   }
   feature_params<A> make_params(feature_memory<A> const& memory, int rows,
                                 bool needs_slopes) const {
@@ -286,6 +307,7 @@ class tile_features {
   erased_feature<A> const& custom_feature_;
   w_memory<A> const& w_;
   attention_head const& head_;
+  index_t const rows_before_, length_;  // for user-defined maps
 };
 
 SLICESORT_DETAIL_END

@@ -79,6 +79,10 @@ struct linear_noncausal : linear_task<T> {
     features.map_backward(k, first, rows, grads.dk, mode);
   }
 
+  void clear_query_sums() const { memory.query_sums.clear(width); }
+  static void finish_outputs() {}
+  static void store_state_gradients() {}
+
  private:
   void add_keys(index_t first) const {
     int const rows = base::rows_of_tile(first, head.keys);

@@ -10,6 +10,7 @@
 #include <slicesort/detail/linear_attention/host/simd_table.hpp>
 #include <slicesort/detail/linear_attention/host/tile.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
+#include <slicesort/detail/linear_attention/state.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -28,6 +29,9 @@ struct linear_context {
   attention_lengths const& lengths;
   divisor_config divisor;
   erased_feature<accumulator_t<T>> const& custom_feature;
+  // Null if the call has no such state.
+  tensor4<accumulator_t<T> const> initial{}, dlast{};
+  tensor4<accumulator_t<T>> last{}, dinitial{};
 
   template <class Params>
   linear_context(linear_attention_kernels<T> const& simd_kernels, Params const& params,
@@ -38,7 +42,15 @@ struct linear_context {
         in(params.in),
         lengths(params.lengths),
         divisor(params.divisor),
-        custom_feature(feature) {}
+        custom_feature(feature),
+        initial(params.states.initial) {
+    if constexpr (Params::is_forward) {
+      last = params.states.last;
+    } else {
+      dlast = params.states.dlast;
+      dinitial = params.states.dinitial;
+    }
+  }
 };
 
 // Per-head state of a task: views, workspace and SIMD kernels.
@@ -48,9 +60,10 @@ class linear_task {
   using A = accumulator_t<T>;
   static constexpr int tile = linear_tile;
 
-  linear_task(linear_context<T> const& context, linear_task_memory<A> const& task_memory,
+  linear_task(linear_context<T> const& call_context, linear_task_memory<A> const& task_memory,
               index_t pair)
-      : kernels(context.kernels),
+      : context(call_context),
+        kernels(context.kernels),
         io(context.kernels),
         shape(context.shape),
         in(context.in),
@@ -58,7 +71,8 @@ class linear_task {
         memory(task_memory),
         divisor(context.divisor),
         head(context.lengths, context.shape, pair),
-        features(context.kernels, context.shape, context.custom_feature, memory.w, head) {
+        position(position_of(context.initial, head.sample, head.head)),
+        features(context.kernels, context.shape, context.custom_feature, memory.w, head, position) {
     index_t const ones = std::max<index_t>(tile, width.w);
     std::fill(memory.queries.ones, memory.queries.ones + ones, A(1));
     std::fill(memory.keys.ones, memory.keys.ones + ones, A(1));
@@ -66,6 +80,7 @@ class linear_task {
     features.load_w(in.w);
   }
 
+  linear_context<T> const& context;
   linear_attention_kernels<T> const& kernels;
   row_access<T> const io;
   linear_attention_shape const& shape;
@@ -74,10 +89,11 @@ class linear_task {
   linear_task_memory<A> const memory;
   divisor_config const divisor;
   attention_head const head;
+  linear_position const position;  // of the first row in its sequence
   tile_features<T> const features;
 
-  static int rows_of_tile(index_t first, index_t valid) {
-    return static_cast<int>(std::clamp<index_t>(valid - first, 0, tile));
+  static int rows_of_tile(index_t first, index_t valid, int max_rows = tile) {
+    return static_cast<int>(std::clamp<index_t>(valid - first, 0, max_rows));
   }
   bool has_maximum() const { return shape.feature.has_maximum(); }
   // Computes the features of a tile. set_maxima() computes the maxima of random_exp.
@@ -206,6 +222,7 @@ class interleaved_heads {
     for_each_tile(first().head.queries,
                   [&](Task& task, index_t row) { task.compute_outputs(y, row); });
     for_each([&](Task& task) {
+      task.finish_outputs();
       task.io.clear(task.head, y, task.head.queries, task.shape.queries, grad_mode::overwrite);
     });
   }
@@ -213,7 +230,7 @@ class interleaved_heads {
   void backward(tensor4<T const> dy, linear_attention_gradients<T> const& grads, grad_mode mode) {
     attention_head const& head = first().head;
     Task::sum_keys(*this);
-    for_each([](Task& task) { task.memory.query_sums.clear(task.width); });
+    for_each([](Task& task) { task.clear_query_sums(); });
     for_each_tile(Task::causal ? head.max_length() : head.queries, [&](Task& task, index_t row) {
       task.compute_query_gradients(dy, grads, mode, row);
     });
@@ -228,6 +245,7 @@ class interleaved_heads {
     }
     // Clears padding rows.
     for_each([&](Task& task) {
+      task.store_state_gradients();
       task.io.clear(task.head, grads.dq, head.queries, task.shape.queries, mode);
       task.io.clear(task.head, grads.dk, head.keys, task.shape.keys, mode);
       task.io.clear(task.head, grads.dv, head.keys, task.shape.keys, mode);
@@ -242,14 +260,19 @@ class interleaved_heads {
   // last tile.
   template <class F>
   void for_each_tile(index_t rows, F const& f) {
-    for (index_t row = 0; row < rows; row += linear_tile)
+    index_t next = linear_tile - first().position.rows;
+    for (index_t row = 0; row < rows; row = next, next += linear_tile)
       for_each([&](Task& task) { f(task, row); });
   }
   template <class F>
   void for_each_tile_reversed(index_t rows, F const& f) {
     constexpr int tile = linear_tile;
-    for (index_t row = (rows + tile - 1) / tile * tile; (row -= tile) >= 0;)
+    int const offset = first().position.rows;
+    if (rows == 0) return;
+    for (index_t row = (rows + offset + tile - 1) / tile * tile - offset; row > 0;) {
+      row = std::max<index_t>(row - tile, 0);
       for_each([&](Task& task) { f(task, row); });
+    }
   }
 
  private:

@@ -146,6 +146,12 @@ struct mask_weights_params {
   int rows;
   A const* addends;  // one per query, added before the mask; null means 0
   A const* maxima;   // running maxima of the tile's keys, or null
+  int first_query;   // row of the tile that query 0 has
 };
+
+// Columns of the weights of the product_columns queries that start at a multiple `first` of it.
+inline int weight_columns(int first, int queries, int first_query) {
+  return static_cast<int>(padded_columns(std::min(first + product_columns, queries) + first_query));
+}
 
 SLICESORT_DETAIL_END

@@ -88,19 +88,22 @@ class tile_rows {
     bool const masks_only = params.addends == nullptr && params.maxima == nullptr;
     for (int i = 0; i < params.rows; ++i) {
       A* const row = params.weights + i * pitch;
-      int const diagonal = i / product_columns * product_columns;
-      for (int c = masks_only ? diagonal : 0; c < diagonal + product_columns; c += count) {
+      int const own_key = i + params.first_query;
+      int const diagonal = own_key / product_columns * product_columns;
+      int const columns = detail::weight_columns(i / product_columns * product_columns, params.rows,
+                                                 params.first_query);
+      for (int c = masks_only ? diagonal : 0; c < columns; c += count) {
         V weight = load_lanes<V>(row + c);
         if (params.addends != nullptr)
           weight = math::sum(ops, weight, lanes::splat(params.addends[i]));
         if (params.maxima != nullptr) {
-          V const exponent =
-              math::sum(ops, load_lanes<V>(params.maxima + c), lanes::splat(-params.maxima[i]));
+          V const exponent = math::sum(ops, load_lanes<V>(params.maxima + c),
+                                       lanes::splat(-params.maxima[own_key]));
           weight = math::product(ops, weight, math::exponential(ops, exponent));
         }
         if (c >= diagonal) {
           auto const visible_count =
-              static_cast<typename lane_ops::integer>(std::max(i + 1 - c, 0));
+              static_cast<typename lane_ops::integer>(std::max(own_key + 1 - c, 0));
           weight = math::mask_bits(ops, greater(ops.splat_bits(visible_count), lane), weight);
         }
         store_lanes(row + c, weight);

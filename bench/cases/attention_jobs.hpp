@@ -124,23 +124,7 @@ class attention_job final : public attention_tensors<T, Backend> {
                                   this->last_head(v->values),
                                   is_backward ? this->last_head(dy->values) : matrix(),
                                   policy.mask.visibility(heads - 1), modifiers());
-    double const error_bound =
-        oracle.tolerance(unit_roundoff<ss::detail::accumulator_t<T>>(), unit_roundoff<T>());
-    std::vector<std::size_t> const rows = sampled_rows();
-    double error = 0.0;
-    if (!is_backward) {
-      for (std::size_t const i : rows)
-        error = larger_error(error, this->row_error(y, i, oracle.y(i)));
-    } else {
-      for (std::size_t const i : rows)
-        error = larger_error(error, this->row_error(this->dq, i, oracle.dq(i)));
-      auto const grads = oracle.key_gradients_of(rows);
-      for (std::size_t n = 0; n < rows.size(); ++n) {
-        error = larger_error(error, this->row_error(this->dk, rows[n], grads.dk[n]));
-        error = larger_error(error, this->row_error(this->dv, rows[n], grads.dv[n]));
-      }
-    }
-    return error <= error_bound ? error : wrong_result;
+    return this->error_of(oracle);
   }
 
  private:
@@ -199,13 +183,6 @@ class attention_job final : public attention_tensors<T, Backend> {
                    : 0.0;
       };
     return result;
-  }
-  std::vector<std::size_t> sampled_rows() const {
-    auto const n = static_cast<std::size_t>(q->extents.length);
-    std::vector<std::size_t> rows;
-    for (std::size_t i = 0; i < n; i += n / 24 | 1) rows.push_back(i);
-    if (rows.back() != n - 1) rows.push_back(n - 1);
-    return rows;
   }
 
   attention_policy const policy;

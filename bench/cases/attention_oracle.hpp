@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Oracle of softmax attention for one head, in double, with a bound on rounding errors. Computes
-// only the sampled rows. The oracle of the tests computes every pair in long double, which takes
-// minutes at the lengths of the benches.
+// Oracle of softmax and pointwise attention for one head, in double, with a bound on rounding
+// errors. Computes only the sampled rows. The oracle of the tests computes every pair in long
+// double, which takes minutes at the lengths of the benches.
 #pragma once
 
 #include "driver/numbers.hpp"
@@ -43,10 +43,13 @@ class attention_oracle {
  public:
   using predicate = std::function<bool(slicesort::index_t query, slicesort::index_t key)>;
   using pair_value = std::function<double(std::size_t query, std::size_t key)>;
-  // Bias of a score and dropout factor of a weight.
+  using score_value = std::function<double(double score)>;
+  // Bias of a score, dropout factor of a weight, and a function of the score with its derivative
+  // that replaces the softmax.
   struct modifiers {
     pair_value bias = [](std::size_t, std::size_t) { return 0.0; };
     pair_value dropout_factor = [](std::size_t, std::size_t) { return 1.0; };
+    score_value function = nullptr, slope = nullptr;
   };
 
   // `dy` may be empty for forward.
@@ -61,13 +64,11 @@ class attention_oracle {
 
   // Weights of all keys for a query, before dropout.
   std::vector<double> weights(std::size_t query) const {
-    std::vector<double> p(k_.rows, 0.0);
+    if (modifiers_.function != nullptr) return functions(query, modifiers_.function);
+    std::vector<double> p = functions(query, [](double score) { return score; });
     double maximum = -std::numeric_limits<double>::infinity(), sum = 0.0;
-    for (std::size_t j = 0; j < k_.rows; ++j) {
-      if (!visible(query, j)) continue;
-      p[j] = scale_ * dot(q_.row(query), k_.row(j), q_.columns) + modifiers_.bias(query, j);
-      maximum = std::max(maximum, p[j]);
-    }
+    for (std::size_t j = 0; j < k_.rows; ++j)
+      if (visible(query, j)) maximum = std::max(maximum, p[j]);
     for (std::size_t j = 0; j < k_.rows; ++j) {
       if (!visible(query, j)) continue;
       p[j] = std::exp(p[j] - maximum);
@@ -81,11 +82,11 @@ class attention_oracle {
 
   // Gradient of query `i`.
   std::vector<tracked_sum> dq(std::size_t i) const {
-    std::vector<double> const p = weights(i);
+    std::vector<double> const p = weights(i), slope = slopes(i, p);
     tracked_sum const dy_dot_y = compute_dy_dot_y(i, p);
     std::vector<tracked_sum> dq_row(q_.columns);
     for (std::size_t j = 0; j < k_.rows; ++j)
-      if (p[j] > 0.0) add_scaled(dq_row, k_.row(j), score_gradient(i, j, p[j], dy_dot_y));
+      if (slope[j] > 0.0) add_scaled(dq_row, k_.row(j), score_gradient(i, j, slope[j], dy_dot_y));
     return dq_row;
   }
 
@@ -97,14 +98,15 @@ class attention_oracle {
     key_gradients sums{{keys.size(), std::vector<tracked_sum>(k_.columns)},
                        {keys.size(), std::vector<tracked_sum>(v_.columns)}};
     for (std::size_t i = 0; i < q_.rows; ++i) {
-      std::vector<double> const p = weights(i);
+      std::vector<double> const p = weights(i), slope = slopes(i, p);
       tracked_sum const dy_dot_y = compute_dy_dot_y(i, p);
       for (std::size_t n = 0; n < keys.size(); ++n) {
         std::size_t const j = keys[n];
-        if (!(p[j] > 0.0)) continue;
-        add_scaled(sums.dv[n], dy_.row(i),
-                   tracked_sum::exact(p[j] * modifiers_.dropout_factor(i, j)));
-        add_scaled(sums.dk[n], q_.row(i), score_gradient(i, j, p[j], dy_dot_y));
+        if (p[j] > 0.0)
+          add_scaled(sums.dv[n], dy_.row(i),
+                     tracked_sum::exact(p[j] * modifiers_.dropout_factor(i, j)));
+        if (slope[j] > 0.0)
+          add_scaled(sums.dk[n], q_.row(i), score_gradient(i, j, slope[j], dy_dot_y));
       }
     }
     return sums;
@@ -132,6 +134,19 @@ class attention_oracle {
     for (std::size_t c = 0; c < n; ++c) sum[c % 4] += a[c] * b[c];
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
+  // Function of the score of each visible key, 0 for others.
+  std::vector<double> functions(std::size_t query, score_value const& function) const {
+    std::vector<double> results(k_.rows, 0.0);
+    for (std::size_t j = 0; j < k_.rows; ++j)
+      if (visible(query, j))
+        results[j] = function(scale_ * dot(q_.row(query), k_.row(j), q_.columns) +
+                              modifiers_.bias(query, j));
+    return results;
+  }
+  // Factor of the score gradients: the weights of a softmax, or the slopes of the function.
+  std::vector<double> slopes(std::size_t query, std::vector<double> const& weights) const {
+    return modifiers_.slope != nullptr ? functions(query, modifiers_.slope) : weights;
+  }
   static void add_scaled(std::vector<tracked_sum>& sums, double const* row, tracked_sum factor) {
     for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += factor * row[c];
   }
@@ -144,8 +159,9 @@ class attention_oracle {
     }
     return y_row;
   }
-  // <dy, y> of a query.
+  // <dy, y> of a query; 0 without a softmax.
   tracked_sum compute_dy_dot_y(std::size_t i, std::vector<double> const& p) const {
+    if (modifiers_.slope != nullptr) return {};
     std::vector<tracked_sum> const y_row = y(i, p);
     tracked_sum sum;
     for (std::size_t c = 0; c < v_.columns; ++c) sum += y_row[c] * dy_.row(i)[c];

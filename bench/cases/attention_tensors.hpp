@@ -78,6 +78,34 @@ class attention_tensors : public backend_job<Backend> {
     return error;
   }
 
+  // Error of sampled rows of the last head, or wrong_result. Each weight may have `weight_roundings`
+  // more roundings.
+  double error_of(attention_oracle const& oracle, double weight_roundings = 0) const {
+    double const sum_roundoff = unit_roundoff<ss::detail::accumulator_t<T>>(),
+                 error_bound = oracle.tolerance(sum_roundoff, unit_roundoff<T>()) +
+                               weight_roundings * sum_roundoff;
+    std::vector<std::size_t> const rows = sampled_rows();
+    double error = 0.0;
+    if (!is_backward) {
+      for (std::size_t const i : rows) error = larger_error(error, row_error(y, i, oracle.y(i)));
+    } else {
+      for (std::size_t const i : rows) error = larger_error(error, row_error(dq, i, oracle.dq(i)));
+      auto const grads = oracle.key_gradients_of(rows);
+      for (std::size_t n = 0; n < rows.size(); ++n) {
+        error = larger_error(error, row_error(dk, rows[n], grads.dk[n]));
+        error = larger_error(error, row_error(dv, rows[n], grads.dv[n]));
+      }
+    }
+    return error <= error_bound ? error : wrong_result;
+  }
+  std::vector<std::size_t> sampled_rows() const {
+    auto const n = static_cast<std::size_t>(q->extents.length);
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < n; i += n / 24 | 1) rows.push_back(i);
+    if (rows.back() != n - 1) rows.push_back(n - 1);
+    return rows;
+  }
+
   bool const is_backward;
   ss::index_t const heads, channels;  // channels per head
   std::shared_ptr<dataset<T>> q, k, v, dy;

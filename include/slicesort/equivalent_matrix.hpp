@@ -28,8 +28,10 @@
 #include <slicesort/multi_permutation.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/permute.hpp>
+#include <slicesort/pointwise_attention.hpp>
 #include <slicesort/policies/attention_algorithm.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
+#include <slicesort/policies/score_function.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/short_convolution.hpp>
 #include <slicesort/shuffle.hpp>
@@ -350,6 +352,33 @@ dense_matrix equivalent_matrix(softmax_attention<Mask, Algorithm> const& op,
   whole.forward(exec::host{}, inputs, tensor4<double>(means.data(), {1, 1, map.size, 1}),
                 {tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns})}, memory,
                 tensors.lengths);
+  return map;
+}
+
+/// The attention matrix of a head, `queries x keys`: the weights of pointwise attention, which are
+/// functions of the scores. `in`: as for the operator; v may be omitted.
+template <class Mask, class Function, class T>
+dense_matrix equivalent_matrix(pointwise_attention<Mask, Function> const& op,
+                               attention_inputs<T> const& in, index_t batch, index_t head,
+                               attention_options options = {}) {
+  detail::matrix_head<T> const tensors(in.q, in.k, batch, head, options);
+  dense_matrix map(in.q.extents().length, in.k.extents().length), unit(map.columns);
+  for (index_t n = 0; n < unit.size; ++n) unit(n, n) = 1;
+  std::vector<double> bias;
+  attention_inputs<double> inputs{
+      tensors.q, tensors.k, {unit.elements.data(), {1, 1, unit.size, unit.size}}, {}};
+  if (!detail::is_omitted(in.bias)) inputs.bias = tensors.copy_head(detail::pair_bias(in), bias);
+  auto const mask = detail::select_head(op.mask(), batch, head);
+  using head_attention = pointwise_attention<std::decay_t<decltype(mask)>, Function>;
+  head_attention const whole =
+      op.scales_per_key() ? head_attention(mask, op.function(), per_key{})
+                          : head_attention(mask, op.function(), op.scale(in.q.extents().channels));
+  attention_options call_options = tensors.lengths;
+  call_options.dropout = options.dropout;  // the operator rejects it
+  scratch memory;
+  whole.forward(exec::host{}, inputs,
+                tensor4<double>(map.elements.data(), {1, 1, map.size, map.columns}), memory,
+                call_options);
   return map;
 }
 

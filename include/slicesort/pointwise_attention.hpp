@@ -93,6 +93,12 @@ class pointwise_attention {
 
   constexpr Mask const& mask() const { return mask_; }
   constexpr Function const& function() const { return function_; }
+  /// Factor of the scores, for q with `channels` channels; 0 if it is `per_key{}`.
+  double scale(index_t channels) const {
+    if (scale_.is_given || scale_.is_per_key) return scale_.factor;
+    return channels > 0 ? 1 / std::sqrt(static_cast<double>(channels)) : 1.0;
+  }
+  constexpr bool scales_per_key() const { return scale_.is_per_key; }
 
   /// Bytes of workspace for a forward or backward call with q and v of these shapes; launches
   /// nothing. Rejects the shapes and policies that `forward` rejects. Backward with a relative
@@ -153,11 +159,6 @@ class pointwise_attention {
                                "(exec, dy, {q, k, v}, {dq, dk, dv}, workspace, options)");
 
  private:
-  double scale(index_t channels) const {
-    if (scale_.is_given || scale_.is_per_key) return scale_.factor;
-    return channels > 0 ? 1 / std::sqrt(static_cast<double>(channels)) : 1.0;
-  }
-
   template <class Params, class T, class Options>
   Params params_of(attention_inputs<T> const& in, Options const& options) const {
     Params params{mask_, function_};

@@ -168,6 +168,13 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
                      {ss::split_heads(dx.view(), e.channels)}, scratch, {mode});
   add_hash(dx);
 
+  ss::pointwise_attention<ss::mask::causal> const pointwise{};
+  pointwise.forward(exec, {heads, heads, heads}, attention_y, scratch);
+  add_hash(y);
+  pointwise.backward(exec, heads, {heads, heads, heads}, {ss::split_heads(dx.view(), e.channels)},
+                     scratch, {mode});
+  add_hash(dx);
+
   ss::merge_attention{}.forward(exec,
                                 {{attention_y, softmax_state_view}, {heads, softmax_state_view}},
                                 ss::split_heads(dx.view(), e.channels), ss::no_saved);

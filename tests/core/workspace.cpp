@@ -239,45 +239,74 @@ TEST_CASE("sparse_mix") {
   }
 }
 
-TEST_CASE("softmax_attention") {
+// Calls f(q, v, scale) for shapes of attention, of which some are rejected.
+template <class F>
+void for_each_attention_shape(F const& f) {
   random_stream random(2);
   for (int i = 0; i < (full_suite() ? 200'000 : 20'000); ++i) {
+    CAPTURE(i);
     extents4 const q{random_extent(random), random_extent(random), random_extent(random),
                      random_extent(random)};
     extents4 v{q.batch, q.heads, random_extent(random), random_extent(random)};
     if (random.below(10) == 0) v.batch = random_extent(random);
     if (random.below(10) == 0) v.heads = random_extent(random);
-    extents4 const y{q.batch, q.heads, q.length, v.channels};
     double const scales[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
-    double const scale = scales[random.below(4)];
+    f(q, v, scales[random.below(4)]);
+  }
+}
+// Checks that the size of the workspace is rejected like forward(exec, inputs, y), and is at least
+// least_bytes(is_host) otherwise.
+template <class Op, class Forward, class Bytes>
+void check_attention_workspace(char const* name, Op const& op, extents4 q, extents4 v,
+                               index_t kv_heads, Forward const& forward, Bytes const& least_bytes) {
+  extents4 const y{q.batch, q.heads, q.length, v.channels},
+      k{q.batch, kv_heads, v.length, q.channels};
+  for_each_policy([&](any_exec const& exec) {
+    ss::attention_inputs<float> const in{view_of_nothing<float const>(1, q),
+                                         view_of_nothing<float const>(2, k),
+                                         view_of_nothing<float const>(3, v),
+                                         {}};
+    ss::status const size = op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v);
+    if (!check_same_error(name, size,
+                          forward(ss::exec::dry_run{exec}, in, view_of_nothing<float>(4, y))))
+      return;
+    bool const is_empty = q.batch == 0 || q.heads == 0 || q.length == 0;
+    CHECK(at_least(op.template workspace_bytes<float>(exec, q, v),
+                   is_empty ? 0 : least_bytes(host_isa(exec).has_value())));
+  });
+}
+int128 attention_tile_bytes(extents4 q, extents4 v) {
+  return int128{128 * 4} * (int128{q.channels} + v.channels);
+}
+
+TEST_CASE("softmax_attention") {
+  for_each_attention_shape([&](extents4 q, extents4 v, double scale) {
     auto const check_op = [&](auto const& op, bool is_materialized) {
-      CAPTURE(i);
-      extents4 const k{q.batch, is_materialized ? q.heads : v.heads, v.length, q.channels};
-      for_each_policy([&](any_exec const& exec) {
-        ss::attention_inputs<float> const in{view_of_nothing<float const>(1, q),
-                                             view_of_nothing<float const>(2, k),
-                                             view_of_nothing<float const>(3, v),
-                                             {}};
-        ss::status const size = op.template workspace_bytes<float>(ss::exec::dry_run{exec}, q, v);
-        if (!check_same_error("softmax_attention", size,
-                              op.forward(ss::exec::dry_run{exec}, in, view_of_nothing<float>(4, y),
-                                         ss::no_saved)))
-          return;
-        bool const host = host_isa(exec).has_value();
-        bool const is_empty = q.batch == 0 || q.heads == 0 || q.length == 0;
-        int128 const score_matrix = int128{4} * q.length * v.length;
-        int128 const tiles = int128{128 * 4} * (int128{q.channels} + v.channels);
-        int128 const stats = int128{8} * q.batch * q.heads * q.length;
-        CHECK(at_least(op.template workspace_bytes<float>(exec, q, v), is_empty ? 0
-                                                                       : is_materialized
-                                                                           ? score_matrix
-                                                                       : host ? tiles
-                                                                              : stats));
-      });
+      check_attention_workspace(
+          "softmax_attention", op, q, v, is_materialized ? q.heads : v.heads,
+          [&](auto const& exec, auto const& inputs, auto const& y) {
+            return op.forward(exec, inputs, y, ss::no_saved);
+          },
+          [&](bool host) {
+            if (is_materialized) return int128{4} * q.length * v.length;
+            return host ? attention_tile_bytes(q, v) : int128{8} * q.batch * q.heads * q.length;
+          });
     };
     check_op(ss::softmax_attention<pattern_mask>{scale}, false);
     check_op(ss::softmax_attention<pattern_mask, ss::materialized<>>{scale}, true);
-  }
+  });
+}
+
+TEST_CASE("pointwise_attention") {
+  for_each_attention_shape([&](extents4 q, extents4 v, double scale) {
+    ss::pointwise_attention<pattern_mask> const op{scale};
+    check_attention_workspace(
+        "pointwise_attention", op, q, v, v.heads,
+        [&](auto const& exec, auto const& inputs, auto const& y) {
+          return op.forward(exec, inputs, y);
+        },
+        [&](bool host) { return host ? attention_tile_bytes(q, v) : int128{0}; });
+  });
 }
 
 TEST_CASE("linear_attention") {

@@ -81,6 +81,36 @@ TEST_CASE("attention: masks per head, and masks that reject lengths") {
   CHECK(map(0, 7) == 0);
 }
 
+// The product of the matrix and v is y, with a bias, a mask per head, lengths and either scale.
+TEST_CASE("pointwise attention: functions of the scores") {
+  ss::extents4 const q_shape{2, 2, 7, 3}, k_shape{2, 2, 5, 3}, y_shape{2, 2, 7, 3};
+  std::vector<double> values(static_cast<std::size_t>(q_shape.size())), relative_bias(11),
+      y_data(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(7 * static_cast<double>(i));
+  for (std::size_t i = 0; i < relative_bias.size(); ++i) relative_bias[i] = values[2 * i + 1];
+  ss::tensor4<double const> const q(values.data(), q_shape), k(values.data() + 5, k_shape);
+  ss::attention_inputs<double> const in{q, k, k, {relative_bias.data(), {1, 1, 1, 11}}};
+  std::vector<index_t> const key_lengths = {5, 3}, query_lengths = {7, 4};
+  ss::attention_options const ragged = ss::lengths(view_of(key_lengths), view_of(query_lengths));
+  auto const check_op = [&](auto const& op) {
+    ss::scratch memory;
+    op.forward(ss::exec::host{}, in, ss::tensor4<double>(y_data.data(), y_shape), memory, ragged);
+    for (index_t b = 0; b < 2; ++b)
+      for (index_t h = 0; h < 2; ++h) {
+        ss::dense_matrix const map = equivalent_matrix(op, in, b, h, ragged);
+        for (index_t i = 0; i < 7; ++i)
+          for (index_t c = 0; c < 3; ++c) {
+            double sum = 0;
+            for (index_t j = 0; j < 5; ++j) sum += map(i, j) * k(b, h, j, c);
+            CHECK(std::fabs(sum - y_data[static_cast<std::size_t>(((b * 2 + h) * 7 + i) * 3 + c)]) <
+                  1e-14);
+          }
+      }
+  };
+  check_op(ss::pointwise_attention{ss::mask::causal{}, 0.3});
+  check_op(ss::pointwise_attention{ss::per_key{}, ss::score_function::squared_relu{}});
+}
+
 TEST_CASE("linear attention: products of features, with the operator's divisor") {
   // The product of the matrix and v must be y, for every sample and head.
   ss::extents4 const q_shape{2, 2, 7, 3}, k_shape{2, 2, 5, 3}, v_shape{2, 2, 5, 4},

@@ -378,6 +378,35 @@ inline std::vector<call> calls() {
   };
   add_softmax(ss::softmax_attention<pattern_mask>{});
   add_softmax(ss::softmax_attention<pattern_mask, ss::materialized<>>{});
+  ss::pointwise_attention<pattern_mask> const pointwise;
+  auto const pointwise_size = [=](any_exec const& exec) {
+    return pointwise.workspace_bytes<double>(exec, heads, heads);
+  };
+  auto const pointwise_inputs = [](arguments const& a, std::size_t i) {
+    return ss::attention_inputs<double>{
+        a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
+  };
+  list.push_back({"pointwise_attention.forward",
+                  {"y", "q", "k", "v"},
+                  1,
+                  with_lengths,
+                  with_query_lengths,
+                  pointwise_size,
+                  [=](any_exec const& exec, arguments const& a) {
+                    pointwise.forward(exec, pointwise_inputs(a, 1), a.view(0, heads), a.scratch,
+                                      ss::lengths(a.lengths, a.query_lengths));
+                  }});
+  list.push_back({"pointwise_attention.backward",
+                  {"dq", "dk", "dv", "q", "k", "v", "dy"},
+                  3,
+                  with_lengths,
+                  with_query_lengths,
+                  pointwise_size,
+                  [=](any_exec const& exec, arguments const& a) {
+                    pointwise.backward(exec, a.view(6, heads), pointwise_inputs(a, 3),
+                                       {a.view(0, heads), a.view(1, heads), a.view(2, heads)},
+                                       a.scratch, ss::lengths(a.lengths, a.query_lengths));
+                  }});
   auto const add_linear = [&](auto const& op) {
     auto const inputs = [](arguments const& a, std::size_t i) {
       return ss::linear_attention_inputs<double>{

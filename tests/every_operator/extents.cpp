@@ -348,18 +348,17 @@ void check_softmax(Op const& op) {
   outcomes.check();
 }
 
-template <class Op>
-void check_linear(Op const& op) {
+template <template <class> class Inputs, template <class> class Gradients, class Op>
+void check_without_state(Op const& op) {
   outcome_counts outcomes;
   for_each_backend_and_memory([&](any_exec const& exec, repeated_input const& x) {
     for_each_pair_of_shapes([&](extents4 q, extents4 v) {
       extents4 const k = key_extents(q, v), y = output_extents(q, v);
-      ss::linear_attention_inputs<float> const inputs{
-          x.view<float>(q), x.view<float>(k), x.view<float>(v), {}};
+      Inputs<float> const inputs{x.view<float>(q), x.view<float>(k), x.view<float>(v), {}};
       auto const size = [&] { return op.template workspace_bytes<float>(exec, q, v); };
       outcomes.add(
           size, [&](ss::workspace scratch) { op.forward(exec, inputs, null_output(y), scratch); });
-      auto const backward = [&](ss::linear_attention_gradients<float> const& grads) {
+      auto const backward = [&](Gradients<float> const& grads) {
         outcomes.add(size, [&](ss::workspace scratch) {
           op.backward(exec, x.view<float>(y), inputs, grads, scratch);
         });
@@ -377,7 +376,14 @@ TEST_CASE("softmax_attention") {
   check_softmax(ss::softmax_attention<pattern_mask>{});
   check_softmax(ss::softmax_attention<pattern_mask, ss::materialized<>>{});
 }
+TEST_CASE("pointwise_attention") {
+  check_without_state<ss::attention_inputs, ss::attention_gradients>(
+      ss::pointwise_attention<pattern_mask>{});
+}
 TEST_CASE("linear_attention") {
+  auto const check_linear = [](auto const& op) {
+    check_without_state<ss::linear_attention_inputs, ss::linear_attention_gradients>(op);
+  };
   check_linear(ss::linear_attention<>{});
   check_linear(ss::linear_attention<ss::feature::cosine_reweighted>{});
   check_linear(

@@ -3,6 +3,7 @@
 // set and split of the batch; masks of the library; special values; and the accuracy of erf.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
+#include "support/error_message.hpp"
 #include "support/executors.hpp"
 
 #include <slicesort/detail/math/error_function.hpp>
@@ -194,8 +195,9 @@ TEST_CASE("no keys") {
 // The documented 1.5 units in the last place, for arguments of every magnitude.
 TEST_CASE("erf") {
   float const largest_float = std::numeric_limits<float>::max();
+  std::uint32_t const stride = full_suite() ? 17 : 40009;
   double worst_float = 0, worst_double = 0;
-  for (std::uint32_t bits = 0x00800000u; bits < 0x7f800000u; bits += full_suite() ? 17 : 40009) {
+  for (std::uint32_t bits = 0x00800000u; bits < 0x7f800000u; bits += stride) {
     auto const x = ss::detail::bit_cast<float>(bits);
     worst_float = max_or_nan(worst_float, erf_error(x));
     CHECK_UNARY(ss::detail::erf(-x) == -ss::detail::erf(x));
@@ -213,4 +215,57 @@ TEST_CASE("erf") {
   CHECK(std::isnan(ss::detail::erf(std::numeric_limits<double>::quiet_NaN())));
   CHECK(std::isnan(ss::detail::erf(std::numeric_limits<float>::quiet_NaN())));
 #endif
+}
+
+// Errors name the argument, a dry run reports the same, and nothing is written.
+TEST_CASE("errors") {
+  std::vector<float> values(4096, 2.5F), outputs(4096, 2.5F);
+  extents4 const shape{1, 2, 5, 4};
+  tensor4<float> const x(values.data(), shape), y(outputs.data(), shape),
+      dq(outputs.data() + 500, shape), dk(outputs.data() + 1000, shape),
+      dv(outputs.data() + 1500, shape);
+  ss::exec::host const exec;
+  ss::scratch memory;
+  auto const forward = [&](auto const& op, ss::attention_inputs<float> const& in, auto const& out,
+                           ss::attention_options options = {}) {
+    return error_message(op.forward(ss::exec::dry_run{exec}, in, out, memory, options),
+                         [&] { op.forward(exec, in, out, memory, options); });
+  };
+  auto const backward = [&](ss::attention_gradients<float> const& grads,
+                            ss::attention_backward_options options = {}) {
+    ss::pointwise_attention<> const op;
+    return error_message(op.backward(ss::exec::dry_run{exec}, x, {x, x, x}, grads, memory, options),
+                         [&] {
+                           op.backward(exec, x, {x, x, x}, grads, memory, options);
+                         });
+  };
+  ss::pointwise_attention<> const op;
+  CHECK(forward(op, {x, x, x}, y) == "");
+  CHECK(backward({dq, dk, dv}) == "");
+  auto const before = outputs;
+  tensor4<float const> const narrow(values.data(), {1, 2, 5, 3}),
+      three_heads(values.data(), {1, 3, 5, 4});
+  CHECK(forward(op, {x, narrow, x}, y) ==
+        "pointwise_attention.forward: k.channels is 3, must be 4 (q.channels)");
+  CHECK(forward(op, {x, three_heads, three_heads}, y) ==
+        "pointwise_attention.forward: v.heads is 3, must divide 2 (q.heads)");
+  CHECK(forward(op, {x, x, x}, x).find("pointwise_attention.forward: y overlaps q") == 0);
+  CHECK(forward(op, {x, x, x}, y, ss::dropout{0.5, 1}) ==
+        "pointwise_attention.forward: dropout.rate is 0.5, must be 0: pointwise attention has no "
+        "dropout");
+  CHECK(backward({dq, dk, dv}, ss::dropout{0.5, 1}) ==
+        "pointwise_attention.backward: dropout.rate is 0.5, must be 0: pointwise attention has no "
+        "dropout");
+  CHECK(backward({dq, dq, {}}).find("pointwise_attention.backward: dq overlaps dk") == 0);
+  CHECK(forward(ss::pointwise_attention{std::numeric_limits<double>::max()}, {x, x, x}, y)
+            .find("pointwise_attention.forward: scale is 1.79769e+308, must be in ") == 0);
+  CHECK(forward(ss::pointwise_attention{ss::score_function::laplace{0.5, 0}}, {x, x, x}, y) ==
+        "pointwise_attention.forward: function laplace: deviation must be in 1e-15..1e15 "
+        "(channels is 4)");
+  CHECK(forward(ss::pointwise_attention{ss::mask::block_local{0}}, {x, x, x}, y) ==
+        "pointwise_attention.forward: mask block_local: size must be in 1..2^40 (k.length is 5)");
+  CHECK(error_message(op.workspace_bytes<float>(ss::exec::dry_run{exec}, shape, {1, 3, 5, 4}), [&] {
+          op.workspace_bytes<float>(exec, shape, {1, 3, 5, 4});
+        }) == "pointwise_attention.workspace_bytes: v.heads is 3, must divide 2 (q.heads)");
+  CHECK(same_bits(outputs, before));
 }

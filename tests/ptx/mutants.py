@@ -34,8 +34,8 @@ FAULTS = (("race in global memory", "global race"), ("race", "race"), ("was neve
 
 # Undetectable survivors, as "kernel number instruction", and the reasons.
 EXPLAINED = (
-    (r"attention_backward_kv_kernel<pattern_mask, .*> 6 bar\.sync.*", "precedes gradients staged in the keys' memory: such a mask stages every tile, after a barrier"),
-    (r"attention_backward_q_kernel<pattern_mask, .*> [89] bar\.sync.*", "the same, for the queries' memory"),
+    (r"attention_backward_kv_kernel<.*\bpattern_mask, .*> 6 bar\.sync.*", "precedes gradients staged in the keys' memory: such a mask stages every tile, after a barrier"),
+    (r"attention_backward_q_kernel<.*\bpattern_mask, .*> [89] bar\.sync.*", "the same, for the queries' memory"),
     (r"sort_tile_kernel<.*> 0 barrier\.cluster\.arrive;", "waits until the blocks that share a tile have started: the machine starts them together"),
     (r"return_pairs_kernel<.*> 0 bar\.sync.*", "never executed: only shifted pairs are staged, and other kernels return them"),
 )

@@ -11,8 +11,8 @@ from .shapes import BATCH, DTYPES, INPUTS, ROOT, ROUNDS, TEXT, Shapes
 EPILOG = """\
 Cases are named subject/host/direction/dtype/policy/input/B:b/N:n/C:c/T:threads, or subject/cuda/... without /T.
 Policies are shift-alignment-G:rows (csp), topology-residual-M:factors (sparse_mix), algorithm-mask-H:heads (softmax_attention),
-P:parts-H:heads (merge_attention), feature-direction-H:heads (linear_attention). Directions: forward saves state for backward,
-forward_values does not, training is forward and backward.
+function-mask-H:heads (pointwise_attention), P:parts-H:heads (merge_attention), feature-direction-H:heads (linear_attention).
+Directions: forward saves state for backward, forward_values does not, training is forward and backward.
 Flags --benchmark_... are passed to Google Benchmark.
 Names of result files contain all settings that are not the default: bench-results/arena-all.json, arena-N1024.json.
 Results of the GPU go to <name>-cuda.json, those of torch to <name>-torch.json.

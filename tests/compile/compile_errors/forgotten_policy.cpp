@@ -2,7 +2,8 @@
 // Calls without an execution policy, one per case.
 // cases: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn sinkhorn_csp sparse_mix
 // cases: softmax_attention backward backward_without_state backward_of_weights
-// cases: linear_attention merge_attention permute short_convolution decaying_sum matmul
+// cases: pointwise_attention linear_attention merge_attention permute short_convolution
+// cases: decaying_sum matmul
 // cases: braces_first workspace_bytes workspace_bytes_of_attention
 // expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
 // exec::cuda.
@@ -50,6 +51,8 @@ void call() {
   attention.forward(POLICY{w, w, w}, means, {means}, scratch);
 #elif defined(CASE_linear_attention)
   ss::linear_attention<>{}.forward(POLICY{w, w, w}, means, scratch);
+#elif defined(CASE_pointwise_attention)
+  ss::pointwise_attention<>{}.forward(POLICY{w, w, w}, means, scratch);
 #elif defined(CASE_merge_attention)
   ss::merge_attention{}.forward(POLICY{{w, w}, {w, w}}, means, {means});
 #elif defined(CASE_backward)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named calls of every operator except softmax_attention, whose bits may differ between backends.
+// Named calls of every operator except softmax_attention and pointwise_attention, whose bits may
+// differ between backends.
 // Forward and backward use the same memory, for tests of common properties. calls.cpp is compiled
 // once for each element type.
 #pragma once

@@ -213,8 +213,8 @@ struct attention_forward_kernel {
     }
   }
 
-  // S = S * scale + bias, or -infinity where masked; without the scale if `scales_later`. Reuses the
-  // memory of the keys.
+  // S = S * scale + bias, or -infinity where masked; without the scale if `scales_later`. Reuses
+  // the memory of the keys.
   template <class Block>
   SLICESORT_HD_INLINE void add_bias(Block& block, memory const& smem, scores& s, index_t key,
                                     bool scales_later) const {

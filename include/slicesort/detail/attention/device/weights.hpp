@@ -9,8 +9,8 @@
 //   template <int Rows> struct row_state;    // state of the rows of a lane:
 //     row_state(Weights const&, A scale, bool scales_scores);
 //     void weigh(Block&, register_tile& s, register_tile& out);
-//                     // turns scores, s * scale if scales_scores, else s, into weights; may rescale
-//                     // the outputs
+//                     // turns scores, s * scale if scales_scores, else s, into weights; may
+//                     // rescale the outputs
 //     void finish(Block&, Weights const&, attention_task const&, int first, index_t queries,
 //                 Scale const& scale, register_tile& out) const;
 //                     // after the last key; `first` is the warp's first query, relative to the

@@ -7,11 +7,19 @@
 
 #include "recipes/linformer.hpp"
 #include "recipes/long_short.hpp"
+#include "recipes/mega/mega.hpp"
+#include "recipes/mega/mega_csp.hpp"
+#include "recipes/mega/moving_average.hpp"
+#include "recipes/mega/pointwise_attend.hpp"
 #include "recipes/nystromformer.hpp"
 #include "recipes/reformer.hpp"
 #include "recipes/sinkformer.hpp"
 #include "recipes/sinkhorn_transformer.hpp"
 #include "recipes/sort_net.hpp"
+#include "recipes/state_space/etsmlp.hpp"
+#include "recipes/state_space/s4d.hpp"
+#include "recipes/state_space/s5.hpp"
+#include "recipes/state_space/spade.hpp"
 #include "recipes/synthesizer.hpp"
 #include "recipes/synthesizer_maps.hpp"
 
@@ -206,4 +214,117 @@ TEST_CASE_TEMPLATE("sinkhorn_transformer and sort_net", T, float) {
           layer.backward(t[4], params, t[6], {t[7], t[8], t[9], t[10]});
           net.backward(t[10], net_params, {t[11], t[12]});
         });
+}
+// State spaces round results once; their decays are floats.
+constexpr extents4 rows{2, 1, 21, 16}, per_channel{1, 1, 1, 16};
+constexpr extents4 per_number(index_t numbers) { return {1, numbers, 1, 16}; }
+
+TEST_CASE_TEMPLATE("s4d", T, float, bfloat16) {
+  extents4 const state = per_number(3), c = per_number(12);
+  check_on_device<T>({rows, per_channel, state, state, c, per_channel, rows, rows, rows,
+                      per_channel, state, state, c, per_channel},
+                     2, [](auto exec, auto const& t, ss::row_lengths valid) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::s4d<U, decltype(exec)> layer(exec);
+                       recipes::s4d_params<U> const params{t[0], t[1], t[2], t[3], t[4], t[5]};
+                       layer.forward(params, t[7], valid);
+                       layer.backward(t[6], params, t[7], {t[8], t[9], t[10], t[11], t[12], t[13]});
+                     });
+}
+TEST_CASE_TEMPLATE("etsmlp", T, float) {
+  // Angles are below pi / 2, so that all decays are limited, to 0.5.
+  extents4 const number = per_number(4);
+  check_on_device<T>(
+      {rows, number, number, per_channel, rows, rows, rows, number, number, per_channel}, 8,
+      [](auto exec, auto const& t, ss::row_lengths valid) {
+        using U = typename decltype(t[0])::value_type;
+        recipes::etsmlp<U, decltype(exec)> layer(exec);
+        recipes::etsmlp_params<U> const params{t[0], t[1], t[2], t[3], .5};
+        layer.forward(params, t[5], valid);
+        layer.backward(t[4], params, t[5], {t[6], t[7], t[8], t[9]});
+      });
+}
+TEST_CASE_TEMPLATE("moving_average", T, float) {
+  extents4 const number = per_number(6);
+  check_on_device<T>({rows, number, number, number, number, per_channel, rows, rows, rows, number,
+                      number, number, number, per_channel},
+                     2, [](auto exec, auto const& t, ss::row_lengths valid) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::moving_average<U, decltype(exec)> layer(exec);
+                       recipes::moving_average_params<U> const params{t[0], t[1], t[2],
+                                                                      t[3], t[4], t[5]};
+                       layer.forward(params, t[7], valid);
+                       layer.backward(t[6], params, t[7], {t[8], t[9], t[10], t[11], t[12], t[13]});
+                     });
+}
+TEST_CASE_TEMPLATE("s5", T, float) {
+  extents4 const state{1, 1, 1, 3}, b{1, 2, 3, 16}, c{1, 4, 16, 3};
+  check_on_device<T>(
+      {rows, state, state, state, b, c, per_channel, rows, rows, rows, state, state, state, b, c,
+       per_channel},
+      2, [](auto exec, auto const& t, ss::row_lengths valid) {
+        using U = typename decltype(t[0])::value_type;
+        recipes::s5<U, decltype(exec)> layer(exec);
+        recipes::s5_params<U> const params{t[0], t[1], t[2], t[3], t[4], t[5], t[6]};
+        layer.forward(params, t[8], valid);
+        layer.backward(t[7], params, t[8], {t[9], t[10], t[11], t[12], t[13], t[14], t[15]});
+      });
+}
+TEST_CASE_TEMPLATE("spade", T, float) {
+  extents4 const state = per_number(3), c = per_number(12), heads{1, 2, 1, 16},
+                 joined{2, 1, 21, 48};
+  check_on_device<T>(
+      {shape,  shape,       shape,       rows,  per_channel, state,       state,
+       c,      per_channel, heads,       heads, per_channel, per_channel, joined,
+       joined, shape,       shape,       shape, rows,        per_channel, state,
+       state,  c,           per_channel, heads, heads,       per_channel, per_channel},
+      2 * 8, [](auto exec, auto const& t, ss::row_lengths valid) {
+        using U = typename decltype(t[0])::value_type;
+        recipes::spade<U, decltype(exec)> layer(exec, {3, 2}, .25);
+        typename decltype(layer)::params_type const params{
+            t[0], t[1], t[2], {t[3], t[4], t[5], t[6], t[7], t[8]}, {t[9], t[10]}, {t[11], t[12]}};
+        layer.forward(params, t[14], valid);
+        layer.backward(t[13], params, t[14],
+                       {t[15],
+                        t[16],
+                        t[17],
+                        {t[18], t[19], t[20], t[21], t[22], t[23]},
+                        {t[24], t[25]},
+                        {t[26], t[27]}});
+      });
+}
+template <class T, class Attention>
+void check_mega(Attention attention) {
+  extents4 const pair{1, 2, 1, 16}, bias{1, 1, 1, 41};
+  for (index_t chunk : {0, 5})
+    check_on_device<T>(
+        {rows, rows, rows, pair, pair, bias, rows, rows, rows, rows, rows, pair, pair, bias}, 8,
+        [=](auto exec, auto const& t, ss::row_lengths valid) {
+          using U = typename decltype(t[0])::value_type;
+          recipes::mega<U, decltype(exec), Attention> layer(exec, chunk, attention);
+          recipes::mega_params<U> const params{t[0], t[1], t[2], t[3], t[4], t[5]};
+          layer.forward(params, t[7], valid);
+          layer.backward(t[6], params, t[7], {t[8], t[9], t[10], t[11], t[12], t[13]});
+        });
+}
+TEST_CASE_TEMPLATE("mega", T, float) {
+  check_mega<T>(ss::softmax_attention<>());
+  check_mega<T>(ss::pointwise_attention<>(ss::per_key{}));
+}
+TEST_CASE_TEMPLATE("mega_csp and update_gate", T, float) {
+  // Shifts alone: a sort would depend on roundings of equal values.
+  using shift = ss::csp<>;
+  check_on_device<T>({rows, rows, rows, rows, rows, rows, rows, rows, rows, rows, rows}, 4,
+                     [](auto exec, auto const& t, ss::row_lengths valid) {
+                       using U = typename decltype(t[0])::value_type;
+                       recipes::mega_csp<U, decltype(exec), shift> layer(exec,
+                                                                         shift(ss::group_size{1}));
+                       recipes::mega_csp_params<U> const params{t[0], t[1]};
+                       layer.forward(params, t[3], valid);
+                       layer.backward(t[2], params, t[3], {t[4], t[5]});
+                       recipes::update_gate<U, decltype(exec)> gate(exec);
+                       recipes::update_gate_params<U> const update{t[0], t[1], t[2]};
+                       gate.forward(update, t[7], valid);
+                       gate.backward(t[6], update, t[7], {t[8], t[9], t[10]});
+                     });
 }

@@ -9,15 +9,17 @@
 
 namespace support {
 
-// s^2 / 4 + s + 1 / 2
+// s^2 / 4 + s + 1 / 2, or 1 / s, which is infinite for a score of 0
 struct custom_score_function {
+  bool is_reciprocal = false;
+
   template <class A>
   SLICESORT_HD A value(A score) const {
-    return score * score * A(0.25) + score + A(0.5);
+    return is_reciprocal ? A(1) / score : score * score * A(0.25) + score + A(0.5);
   }
   template <class A>
   SLICESORT_HD A slope(A score) const {
-    return score * A(0.5) + A(1);
+    return is_reciprocal ? A(-1) / (score * score) : score * A(0.5) + A(1);
   }
 };
 

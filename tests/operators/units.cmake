@@ -12,7 +12,7 @@ set(_slicesort_tags_multi_permutation "multi_permutation_op<support::pattern_ord
 set(_slicesort_tags_pointwise_attention
   "pointwise_attention_op<support::pattern_mask>" "pointwise_attention_op<support::range_mask>"
   "pointwise_attention_op<support::sparse_mask>" "squared_relu_attention_op<support::pattern_mask>"
-  "custom_attention_op<support::pattern_mask>")
+  "custom_attention_op<support::pattern_mask>" "custom_attention_op<support::range_mask>")
 set(_slicesort_tags_shuffle "shuffle_op<slicesort::shared_by_channels>" "shuffle_op<slicesort::per_channel>")
 set(_slicesort_tags_slicing_sort "slicing_sort_op<support::pattern_order>")
 set(_slicesort_tags_softmax_attention

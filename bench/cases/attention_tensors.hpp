@@ -78,8 +78,8 @@ class attention_tensors : public backend_job<Backend> {
     return error;
   }
 
-  // Error of sampled rows of the last head, or wrong_result. Each weight may have `weight_roundings`
-  // more roundings.
+  // Error of sampled rows of the last head, or wrong_result. Each weight may have
+  // `weight_roundings` more roundings.
   double error_of(attention_oracle const& oracle, double weight_roundings = 0) const {
     double const sum_roundoff = unit_roundoff<ss::detail::accumulator_t<T>>(),
                  error_bound = oracle.tolerance(sum_roundoff, unit_roundoff<T>()) +

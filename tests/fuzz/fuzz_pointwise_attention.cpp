@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer harness: decodes bytes into a call of pointwise_attention (element type, function, mask,
-// scale, shape, layout, bias, lengths, gradients, threads, instruction set, data). Forward and
-// backward must stay within the error bounds of the reference and write nothing else; with
+// libFuzzer harness: decodes bytes into a call of pointwise_attention (element type, function,
+// mask, scale, shape, layout, bias, lengths, gradients, threads, instruction set, data). Forward
+// and backward must stay within the error bounds of the reference and write nothing else; with
 // arbitrary bits as data they must run without faults.
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_attention.hpp"

@@ -77,10 +77,11 @@ TEST_CASE("gradients of states are those of finite differences") {
   struct piece_case {
     index_t before, rows;
   };
-  for (auto const [before, rows] :
+  for (auto const piece :
        {piece_case{5, 70}, piece_case{66, 3}, piece_case{60, 68}, piece_case{64, 2}})
     for (std::size_t feature : {feature_index::elu_plus_one, feature_index::random_exp,
                                 feature_index::random_relu, feature_index::random_fourier}) {
+      index_t const before = piece.before, rows = piece.rows;
       auto const sequence = make_problem(before + rows, feature);
       auto const initial = state_after(rows_of(sequence, 0, before));
       auto const problem = rows_of(sequence, before, rows);

@@ -36,8 +36,8 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     initial, dlast = distinct(BATCH, 4, CHANNELS).to(wide), distinct(BATCH, 4, CHANNELS).to(wide)
     recurrence = decays, decay_weights, initial, True, "both", lengths
     features_and_values = 5 * (CHANNELS + 1) + 63 * (5 + CHANNELS + 1)  # elements of a state beside its position
-    state, dstate = (torch.zeros(BATCH, HEADS, 3 + features_and_values, dtype=wide) for _ in range(2))
-    state[..., 3:], dstate[..., 3:] = (distinct(BATCH, HEADS, features_and_values).abs() / 1000 for _ in range(2))
+    linear_state, dstate = (torch.zeros(BATCH, HEADS, 3 + features_and_values, dtype=wide) for _ in range(2))
+    linear_state[..., 3:], dstate[..., 3:] = (distinct(BATCH, HEADS, features_and_values).abs() / 1000 for _ in range(2))
     csp = "group_size{3}", "linear", "reference{0}"
     sinkhorn = 0.5, 4, "group_size{3}", "linear", 0
     chain, linear = ("cdil{1}", "per_factor", 1), ("random_relu{1e-3, 1}", "sum_plus", "noncausal", lengths, lengths)
@@ -57,8 +57,8 @@ def arguments(length=5, dtype=torch.float64, seed=0):
         "decaying_sum_backward": (dy, dlast, x, *recurrence),
         "linear_attention": (q, k, v, features, *linear),
         "linear_attention_backward": (dout, q, k, v, features, *linear, True),
-        "linear_attention_with_state": (q, k, v, state, features, *linear[:2], lengths),
-        "linear_attention_with_state_backward": (dout, dstate, q, k, v, state, features, *linear[:2], lengths, True),
+        "linear_attention_with_state": (q, k, v, linear_state, features, *linear[:2], lengths),
+        "linear_attention_with_state_backward": (dout, dstate, q, k, v, linear_state, features, *linear[:2], lengths, True),
         "max_exchange": (x, row, lengths),
         "max_exchange_backward": (dy, OPS.max_exchange(x, row, lengths)[1], row, lengths),
         "merge_attention": ([y for y, _ in parts], states),

@@ -109,9 +109,9 @@ struct times_w_kernel : row_tiles {
   }
 };
 
-// Computes the gradients of rows and stores them. The last kernel for random features, and the only
-// kernel for other features.
-template <class Feature, class T>
+// Computes the gradients of rows and stores them, with `UsesStates` to the workspace. The last
+// kernel for random features, and the only kernel for other features.
+template <class Feature, class T, bool UsesStates>
 struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
@@ -120,14 +120,15 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   Feature custom_feature;
   feature_config config{};
   linear_pairs pairs{};
-  linear_side side{}, other_side{};     // as in feature_rows_kernel
-  index_t const* first_rows = nullptr;  // as in feature_rows_kernel
+  linear_side side{}, other_side{};  // as in feature_rows_kernel
   linear_operand<T> x{};
   linear_features<A> features{};
   linear_gradients<A> grads{};
   tensor4<T> out{};
   grad_mode mode{};
-  A* rows_out = nullptr;  // [pair][row][channels]: destination instead of `out`, or null
+  // With states only.
+  index_t const* first_rows = nullptr;  // as in feature_rows_kernel
+  A* rows_out = nullptr;                // [pair][row][channels]: destination instead of `out`
 
   index_t blocks() const { return pairs.count * side.tiles(); }
 
@@ -155,12 +156,11 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
 
  private:
   SLICESORT_HD_INLINE void store(tile_position const& position, int row, index_t c, A dx) const {
-    if (rows_out != nullptr) {
+    if constexpr (UsesStates)
       rows_out[(position.row_offset + row) * config.channels + c] = dx;
-      return;
-    }
-    store_or_accumulate_sum(mode,
-                            out(position.sample, position.head, position.first_row() + row, c), dx);
+    else
+      store_or_accumulate_sum(
+          mode, out(position.sample, position.head, position.first_row() + row, c), dx);
   }
 
   template <class Block>
@@ -244,10 +244,10 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
       A const* const z = features.z + (row_offset + row) * config.channels;
       A const* const dphi = grads.phi + (row_offset + row) * config.count;
       A* const dx = grads.x + (row_offset + row) * config.channels;
-      bool const is_piece = first_rows != nullptr;
-      index_t const first = position.first_row() + (is_piece ? first_rows[position.sample] : 0);
+      index_t first = position.first_row();
+      if constexpr (UsesStates) first += first_rows[position.sample];
       custom_feature_backward(custom_feature,
-                              feature_row{first + row, is_piece ? 0 : length, config.channels}, z,
+                              feature_row{first + row, UsesStates ? 0 : length, config.channels}, z,
                               dphi, dx);
       for (index_t c = 0; c < config.channels; ++c) store(position, row, c, dx[c]);
     }

@@ -67,9 +67,9 @@ SLICESORT_ABI_TAG auto grad_w(Y const& dw) {
   return grads;
 }
 
-/// States of causal linear attention before the first row and after the last valid row, `[batch,
-/// heads, 1, linear_attention::state_elements]`. Without `initial`, no keys come before the first
-/// row. Both may be the same view.
+/// States of causal linear attention before the first row and after the last valid row, of shape
+/// `linear_attention::state_extents`. Without `initial`, no keys come before the first row. Both
+/// may be the same view.
 template <class A>
 struct linear_attention_states {
   tensor4<A const> initial{};

@@ -23,7 +23,8 @@
 SLICESORT_TYPES_BEGIN
 
 /// Position of a row: row `index` of the queries or keys of a sample. `length` is the number of
-/// valid queries or of valid keys of the sample, whichever is larger.
+/// valid queries or of valid keys of the sample, whichever is larger. In calls with states, `index`
+/// counts from the start of the sequence, exactly up to 2^30 rows, and `length` is 0.
 struct feature_row {
   index_t index, length, channels;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Masks of attention: the keys that a query attends to. This header has the simplest masks and the
-/// combinations of two. It includes `sparse_mask.hpp` and `bigbird.hpp`, whose masks skip tiles
-/// within a range, and `masks/stored_mask.hpp`, whose masks read your tensors. For user-defined
-/// masks see `mask_protocol.hpp`.
+/// combinations of two. It includes `masks/sparse_mask.hpp` and `masks/bigbird.hpp`, whose masks
+/// skip tiles within a range, and `masks/stored_mask.hpp`, whose masks read your tensors. For
+/// user-defined masks see `mask_protocol.hpp`.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -153,8 +153,8 @@ class Layouts(unittest.TestCase):
     def test_lengths(self):
         lengths = torch.tensor([LENGTH, 5])
         for case in CASES:
-            if case.name.startswith(("permute", "merge_attention", "softmax_attention", "scaled_dot_product_attention", "linear_attention", "pointwise_attention",
-                                     "multi", "sparse_mix", "csp one", "short_convolution", "decaying_sum",
+            if case.name.startswith(("permute", "merge_attention", "softmax_attention", "scaled_dot_product_attention",
+                                     "linear_attention", "pointwise_attention", "multi", "sparse_mix", "csp one", "short_convolution", "decaying_sum",
                                      "sinkhorn rows")) or case.name == "sinkhorn":
                 continue
             x = case.tensors()[0]

@@ -65,7 +65,28 @@ struct attention_memory {
   }
 };
 
-template <class Op, class Exec, class T, class State>
+// In place of an algorithm of softmax_attention: pointwise_attention, which saves nothing.
+struct pointwise {};
+template <class Algorithm>
+struct operators {
+  template <class T>
+  using state = typename ss::detail::attention_traits<Algorithm>::template state<T>;
+  template <class Mask>
+  static auto make(Mask const& mask) {
+    return ss::softmax_attention<Mask, Algorithm>(mask);
+  }
+};
+template <>
+struct operators<pointwise> {
+  template <class T>
+  using state = T;
+  template <class Mask>
+  static auto make(Mask const& mask) {
+    return ss::pointwise_attention<Mask>(mask);
+  }
+};
+
+template <class Algorithm, class Op, class Exec, class T, class State>
 void forward_and_backward(Op const& op, Exec const& exec, attention_memory<T, State> const& memory,
                           ss::workspace scratch) {
   ss::extents4 const q = memory.sizes.q(), k = memory.sizes.k();
@@ -81,11 +102,19 @@ void forward_and_backward(Op const& op, Exec const& exec, attention_memory<T, St
                                    {}};
   if (memory.sizes.kind_of_dbias != dbias_kind::none)
     grads.dbias = memory.output(output_tensor::dbias, memory.sizes.dbias_extents());
-  op.forward(exec, in, memory.output(output_tensor::y, q), {saved}, scratch,
-             {lengths, memory.sizes.dropout});
-  op.backward(exec, memory.input(input_tensor::dy, q), in, memory.output(output_tensor::y, q),
-              {ss::tensor4<State const>(saved)}, grads, scratch,
-              {ss::grad_mode::overwrite, lengths, memory.sizes.dropout});
+  auto const dy = memory.input(input_tensor::dy, q);
+  auto const y = memory.output(output_tensor::y, q);
+  ss::attention_options const options{lengths, memory.sizes.dropout};
+  ss::attention_backward_options const backward_options{ss::grad_mode::overwrite, lengths,
+                                                        memory.sizes.dropout};
+  if constexpr (std::is_same_v<Algorithm, pointwise>) {
+    op.forward(exec, in, y, scratch, options);
+    op.backward(exec, dy, in, grads, scratch, backward_options);
+  } else {
+    op.forward(exec, in, y, {saved}, scratch, options);
+    op.backward(exec, dy, in, y, {ss::tensor4<State const>(saved)}, grads, scratch,
+                backward_options);
+  }
 }
 
 // Returns the largest difference, relative to the largest element of b.
@@ -149,17 +178,18 @@ struct stored_masks {
 // The last sample has only the first `last_keys` keys.
 template <class Algorithm, class T, class Masks = causal_mask, class Tuning = default_tuning>
 void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
-  using state_type = typename ss::detail::attention_traits<Algorithm>::template state<T>;
+  using state_type = typename operators<Algorithm>::template state<T>;
   std::vector<unsigned char> const mask_bytes = Masks::bytes(sizes);
   auto const make_op = [&](void const* mask_data) {
-    auto const mask = Masks::make(sizes, mask_data);
-    return ss::softmax_attention<std::decay_t<decltype(mask)>, Algorithm>(mask);
+    return operators<Algorithm>::make(Masks::make(sizes, mask_data));
   };
   auto const op = make_op(mask_bytes.data());
   std::vector<index_t> lengths(static_cast<std::size_t>(sizes.batch), sizes.keys);
   lengths.back() = last_keys;
   std::vector<T> inputs(4 * sizes.max_elements()), outputs(5 * sizes.max_elements(), T(0));
-  ss::extents4 const state_shape = op.saved_extents(sizes.q(), sizes.k());
+  ss::extents4 state_shape{};
+  if constexpr (!std::is_same_v<Algorithm, pointwise>)
+    state_shape = op.saved_extents(sizes.q(), sizes.k());
   std::vector<state_type> state(static_cast<std::size_t>(state_shape.size()));
   random_stream random(3);
   for (T& element : inputs) element = static_cast<T>(static_cast<float>(random.normal()));
@@ -170,7 +200,7 @@ void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
     return op.template workspace_bytes<T>(exec, sizes.q(), sizes.k(), sizes.dbias_extents());
   };
   std::vector<unsigned char> host_scratch(workspace_bytes(host));
-  forward_and_backward(op, host, memory, host_scratch);
+  forward_and_backward<Algorithm>(op, host, memory, host_scratch);
 
   device_stream const stream;
   auto const exec = ss::exec::cuda{stream.get()}.tune(tuning);
@@ -187,7 +217,8 @@ void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
   memory.outputs = static_cast<T*>(device_outputs.data());
   memory.state = static_cast<state_type*>(device_state.data());
   memory.lengths = static_cast<index_t*>(device_lengths.data());
-  forward_and_backward(make_op(device_mask.data()), exec, memory, {scratch.data(), scratch.size()});
+  forward_and_backward<Algorithm>(make_op(device_mask.data()), exec, memory,
+                                  {scratch.data(), scratch.size()});
   stream.wait();
   std::vector<T> downloaded(outputs.size(), T(0));
   auto const bytes = device_outputs.download();
@@ -212,9 +243,9 @@ void check_shapes(index_t channels, Tuning tuning = {}) {
   check_attention<Algorithm, T, causal_mask>({2, 200, 64, channels, dbias_kind::none}, 0, tuning);
 }
 template <class Algorithm, class T>
-void check_summed_dbias() {
+void check_summed_dbias(ss::dropout dropout = {0.25, 3}) {
   for (dbias_kind kind : {dbias_kind::relative, dbias_kind::shared})
-    check_attention<Algorithm, T>({2, 140, 50, 20, kind, {0.25, 3}}, 41);
+    check_attention<Algorithm, T>({2, 140, 50, 20, kind, dropout}, 41);
 }
 
 }  // namespace
@@ -229,6 +260,10 @@ TEST_CASE_TEMPLATE("causal, streaming", T, float, double, float16, bfloat16) {
 TEST_CASE_TEMPLATE("causal, materialized", T, float, double, float16, bfloat16) {
   check_shapes<ss::materialized<>, T>(128);
   check_summed_dbias<ss::materialized<>, T>();
+}
+TEST_CASE_TEMPLATE("causal, pointwise", T, float, double, float16, bfloat16) {
+  for (index_t channels : {64, 128}) check_shapes<pointwise, T>(channels);
+  check_summed_dbias<pointwise, T>({});
 }
 TEST_CASE_TEMPLATE("masks in device memory", T, float, bfloat16) {
   check_attention<ss::streaming, T, stored_masks>({2, 140, 140, 20, dbias_kind::per_pair}, 131);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The complex exponential smoothing of ETSMLP (Chu and Lin, Incorporating Exponential Smoothing
 // into MLP, 2024), with one complex state per channel and direction:
-//   a = exp(exp(log_rate)),  |a| at most `largest_decay`,  w = exp(log_weight) (1 - a)
+//   a = exp(exp(log_rate)),  |a| at most exp(largest_exponent),  w = exp(log_weight) (1 - a)
 //   y[t] = Re(w s[t]) + skip x[t],  s[t] = a s[t-1] + x[t]
 // As published, both directions: a second sum runs from the last row, with numbers of its own.
 #pragma once
@@ -12,7 +12,6 @@
 #include <slicesort/decaying_sum.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <cmath>
 
 namespace recipes {
 
@@ -24,8 +23,8 @@ struct etsmlp_model {
     tensor4<T const> x;         // [batch, 1, length, channels]
     tensor4<T const> log_rate;  // [1, directions * 2, 1, channels], as log_weight
     tensor4<T const> log_weight;
-    tensor4<T const> skip;  // [1, 1, 1, channels]
-    double largest_decay = .9999;
+    tensor4<T const> skip;                             // [1, 1, 1, channels]
+    double largest_exponent = -1.0000500033334732e-4;  // |a| = .9999
 
     RECIPES_HD index_t directions() const { return log_rate.extents().heads / 2; }
   };
@@ -50,9 +49,8 @@ struct etsmlp_model {
     RECIPES_HD smoothing(params<T> const& p, index_t i, index_t channel)
         : rate(exponential(load_complex(p.log_rate, i, channel))),
           factor(.5 * exponential(load_complex(p.log_weight, i, channel))) {
-      double const largest = std::log(p.largest_decay);
-      is_limited = rate.re > largest;
-      complex_number const exponent{is_limited ? largest : rate.re, rate.im};
+      is_limited = rate.re > p.largest_exponent;
+      complex_number const exponent{is_limited ? p.largest_exponent : rate.re, rate.im};
       decay = exponential(exponent);
       weight = -1 * (factor * exponential_minus_1(exponent));
     }

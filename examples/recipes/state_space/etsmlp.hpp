@@ -12,7 +12,6 @@
 #include <slicesort/decaying_sum.hpp>
 #include <slicesort/tensor_view.hpp>
 
-
 namespace recipes {
 
 struct etsmlp_model {

@@ -29,7 +29,7 @@ struct linear_attention_arrays {
 namespace detail {
 
 inline constexpr char const *w_axes = "[heads, features, channels]",
-                            *state_axes = "[batch, heads, elements]";
+                            *linear_state_axes = "[batch, heads, elements]";
 
 template <class F>
 void with_feature(std::string const& text, F const& f) {
@@ -136,8 +136,8 @@ void linear_attention_with_state(Call& call, linear_attention_arguments const& a
       using A = typename ss::dtype_traits<T>::accumulator;
       op.forward(call.exec, detail::inputs<T>(arrays), view4<T>(y), call.memory,
                  arguments.valid_lengths(),
-                 {state_view<A const>(states.initial, detail::state_axes),
-                  state_view<A>(states.last, detail::state_axes)});
+                 {state_view<A const>(states.initial, detail::linear_state_axes),
+                  state_view<A>(states.last, detail::linear_state_axes)});
     });
   });
 }
@@ -158,9 +158,9 @@ void linear_attention_with_state_backward(Call& call, linear_attention_arguments
                                                          view3_or_none<T>(grads.w, detail::w_axes)};
       op.backward(call.exec, view4<T const>(dy), detail::inputs<T>(arrays), grad_views, call.memory,
                   arguments.valid_lengths(),
-                  {state_view<A const>(states.initial, detail::state_axes),
-                   state_view<A const>(states.dlast, detail::state_axes),
-                   state_view<A>(states.dinitial, detail::state_axes)});
+                  {state_view<A const>(states.initial, detail::linear_state_axes),
+                   state_view<A const>(states.dlast, detail::linear_state_axes),
+                   state_view<A>(states.dinitial, detail::linear_state_axes)});
     });
   });
 }

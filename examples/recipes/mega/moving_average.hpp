@@ -3,8 +3,7 @@
 // Gated Attention, 2022), with `states` states per channel:
 //   p = sigmoid(delta),  a = 1 - p sigmoid(alpha),  w = p beta gamma / sqrt(states)
 //   y[t] = SiLU(sum over the states of w s[t] + skip x[t]),  s[t] = a s[t-1] + x[t]
-// As published for encoders, in both directions: a second sum runs from the last row, with numbers
-// of its own.
+// A second sum runs from the last row, with numbers of its own, as published for encoders.
 #pragma once
 
 #include "../state_space/channel_recurrence.hpp"

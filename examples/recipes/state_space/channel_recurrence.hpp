@@ -15,6 +15,11 @@
 
 namespace recipes {
 
+// The direction of sums in one direction or two.
+inline ss::decay_direction direction_of(index_t directions) {
+  return directions == 2 ? ss::decay_direction::both : ss::decay_direction::forward;
+}
+
 // The argument of f, its value, and the gradient of the argument.
 template <class T, bool HasSilu>
 struct skip_connection {

@@ -3,7 +3,7 @@
 // into MLP, 2024), with one complex state per channel and direction:
 //   a = exp(exp(log_rate)),  |a| at most exp(largest_exponent),  w = exp(log_weight) (1 - a)
 //   y[t] = Re(w s[t]) + skip x[t],  s[t] = a s[t-1] + x[t]
-// As published, both directions: a second sum runs from the last row, with numbers of its own.
+// With 2 `directions`, as published, a second sum runs from the last row, with numbers of its own.
 #pragma once
 
 #include "channel_recurrence.hpp"
@@ -34,9 +34,7 @@ struct etsmlp_model {
 
   template <class T>
   static ss::decaying_sum operation(params<T> const& p) {
-    return ss::decaying_sum(
-        1, ss::decay_numbers::complex,
-        p.directions() == 2 ? ss::decay_direction::both : ss::decay_direction::forward);
+    return ss::decaying_sum(1, ss::decay_numbers::complex, direction_of(p.directions()));
   }
 
   // The state of a direction. decaying_sum doubles real parts, so weights are halved.

@@ -39,9 +39,7 @@ struct s4d_model {
 
   template <class T>
   static ss::decaying_sum operation(params<T> const& p) {
-    return ss::decaying_sum(
-        p.states(), ss::decay_numbers::complex,
-        p.directions() == 2 ? ss::decay_direction::both : ss::decay_direction::forward);
+    return ss::decaying_sum(p.states(), ss::decay_numbers::complex, direction_of(p.directions()));
   }
 
   template <class T>

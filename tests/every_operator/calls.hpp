@@ -378,44 +378,16 @@ inline std::vector<call> calls() {
   };
   add_softmax(ss::softmax_attention<pattern_mask>{});
   add_softmax(ss::softmax_attention<pattern_mask, ss::materialized<>>{});
-  ss::pointwise_attention<pattern_mask> const pointwise;
-  auto const pointwise_size = [=](any_exec const& exec) {
-    return pointwise.workspace_bytes<double>(exec, heads, heads);
-  };
-  auto const pointwise_inputs = [](arguments const& a, std::size_t i) {
-    return ss::attention_inputs<double>{
-        a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
-  };
-  list.push_back({"pointwise_attention.forward",
-                  {"y", "q", "k", "v"},
-                  1,
-                  with_lengths,
-                  with_query_lengths,
-                  pointwise_size,
-                  [=](any_exec const& exec, arguments const& a) {
-                    pointwise.forward(exec, pointwise_inputs(a, 1), a.view(0, heads), a.scratch,
-                                      ss::lengths(a.lengths, a.query_lengths));
-                  }});
-  list.push_back({"pointwise_attention.backward",
-                  {"dq", "dk", "dv", "q", "k", "v", "dy"},
-                  3,
-                  with_lengths,
-                  with_query_lengths,
-                  pointwise_size,
-                  [=](any_exec const& exec, arguments const& a) {
-                    pointwise.backward(exec, a.view(6, heads), pointwise_inputs(a, 3),
-                                       {a.view(0, heads), a.view(1, heads), a.view(2, heads)},
-                                       a.scratch, ss::lengths(a.lengths, a.query_lengths));
-                  }});
-  auto const add_linear = [&](auto const& op) {
+  // Adds the calls of an attention operator that saves nothing.
+  auto const add_stateless = [&](std::string const& name, auto const& op, auto empty_inputs) {
+    using inputs_type = decltype(empty_inputs);
     auto const inputs = [](arguments const& a, std::size_t i) {
-      return ss::linear_attention_inputs<double>{
-          a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
+      return inputs_type{a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
     };
     auto const size = [=](any_exec const& exec) {
       return op.template workspace_bytes<double>(exec, heads, heads);
     };
-    list.push_back({"linear_attention.forward",
+    list.push_back({name + ".forward",
                     {"y", "q", "k", "v"},
                     1,
                     with_lengths,
@@ -425,7 +397,7 @@ inline std::vector<call> calls() {
                       op.forward(exec, inputs(a, 1), a.view(0, heads), a.scratch,
                                  ss::lengths(a.lengths, a.query_lengths));
                     }});
-    list.push_back({"linear_attention.backward",
+    list.push_back({name + ".backward",
                     {"dq", "dk", "dv", "q", "k", "v", "dy"},
                     3,
                     with_lengths,
@@ -437,9 +409,14 @@ inline std::vector<call> calls() {
                                   ss::lengths(a.lengths, a.query_lengths));
                     }});
   };
-  add_linear(ss::linear_attention<>{});
-  add_linear(
-      ss::linear_attention{ss::feature::relu{}, ss::divisor::none{}, ss::direction::causal{}});
+  using linear_inputs = ss::linear_attention_inputs<double>;
+  add_stateless("pointwise_attention", ss::pointwise_attention<pattern_mask>{},
+                ss::attention_inputs<double>{});
+  add_stateless("linear_attention", ss::linear_attention<>{}, linear_inputs{});
+  add_stateless(
+      "linear_attention",
+      ss::linear_attention{ss::feature::relu{}, ss::divisor::none{}, ss::direction::causal{}},
+      linear_inputs{});
   list.push_back({"merge_attention.forward",
                   {"y", "state", "parts[0].y", "parts[0].state"},
                   2,

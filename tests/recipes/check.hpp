@@ -195,6 +195,28 @@ void fill_padding(owned<T>& x, std::vector<index_t> const& lengths) {
         for (index_t c = 0; c < x.shape.channels; ++c) x(b, h, n, c) = nan<T>();
 }
 
+// LayerNorm of the valid rows of x, over the channels of all heads. Other rows are zeros.
+inline owned<double> layer_norm(owned<double> const& x, owned<double> const& weight,
+                                owned<double> const& bias, double epsilon,
+                                std::vector<index_t> const& lengths = {}) {
+  extents4 const e = x.shape;
+  owned<double> y(e);
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t n = 0; n < valid_rows(lengths, b, e.length); ++n) {
+      double sum = 0, squares = 0;
+      for (index_t h = 0; h < e.heads; ++h)
+        for (index_t c = 0; c < e.channels; ++c)
+          sum += x(b, h, n, c), squares += x(b, h, n, c) * x(b, h, n, c);
+      double const count = static_cast<double>(e.heads * e.channels), mean = sum / count,
+                   deviation = std::sqrt(squares / count - mean * mean + epsilon);
+      for (index_t h = 0; h < e.heads; ++h)
+        for (index_t c = 0; c < e.channels; ++c)
+          y(b, h, n, c) =
+              weight(0, h, 0, c) * (x(b, h, n, c) - mean) / deviation + bias(0, h, 0, c);
+    }
+  return y;
+}
+
 // Compares every element, relative to the largest one, or to `magnitude` if that is larger.
 template <class T>
 void check_close(owned<T> const& actual, owned<double> const& expected, double tolerance,

@@ -78,26 +78,6 @@ result<T> run(problem const& p) {
   return r;
 }
 
-// LayerNorm over the channels of all heads of the valid rows.
-owned<double> normalized(owned<double> const& x, owned<double> const& weight,
-                         owned<double> const& bias, std::vector<index_t> const& lengths = {}) {
-  extents4 const e = x.shape;
-  owned<double> y(e);
-  for (index_t b = 0; b < e.batch; ++b)
-    for (index_t n = 0; n < valid_rows(lengths, b, e.length); ++n) {
-      double sum = 0, squares = 0;
-      for (index_t h = 0; h < e.heads; ++h)
-        for (index_t c = 0; c < e.channels; ++c)
-          sum += x(b, h, n, c), squares += x(b, h, n, c) * x(b, h, n, c);
-      double const count = static_cast<double>(e.heads * e.channels), mean = sum / count,
-                   deviation = std::sqrt(squares / count - mean * mean + norm_epsilon);
-      for (index_t h = 0; h < e.heads; ++h)
-        for (index_t c = 0; c < e.channels; ++c)
-          y(b, h, n, c) =
-              weight(0, h, 0, c) * (x(b, h, n, c) - mean) / deviation + bias(0, h, 0, c);
-    }
-  return y;
-}
 // Means of the valid rows of x, weighted by a softmax along the sequence.
 owned<double> projected(problem const& p, owned<double> const& rows) {
   extents4 const e = rows.shape;
@@ -118,13 +98,13 @@ owned<double> oracle(problem const& p) {
   index_t const rank = p.w.shape.channels;
   owned<double> k_rows = p.k, v_rows = p.v, y(e);
   if (p.has_norms()) {
-    k_rows = normalized(p.k, p.weight, p.bias, p.lengths);
-    v_rows = normalized(p.v, p.weight, p.bias, p.lengths);
+    k_rows = layer_norm(p.k, p.weight, p.bias, norm_epsilon, p.lengths);
+    v_rows = layer_norm(p.v, p.weight, p.bias, norm_epsilon, p.lengths);
   }
   owned<double> keys = projected(p, k_rows), values = projected(p, v_rows);
   if (p.has_norms()) {
-    keys = normalized(keys, p.projected_weight, p.projected_bias);
-    values = normalized(values, p.projected_weight, p.projected_bias);
+    keys = layer_norm(keys, p.projected_weight, p.projected_bias, norm_epsilon);
+    values = layer_norm(values, p.projected_weight, p.projected_bias, norm_epsilon);
   }
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t h = 0; h < e.heads; ++h) {

@@ -53,12 +53,11 @@ problem make_problem(extents4 e, index_t width, index_t states) {
 
 template <class T>
 struct result {
-  owned<T> y, dq, dk, dv, dx, dlog_step, dfrequency, dc, dweight, dbias, dglobal_weight,
-      dglobal_bias;
+  owned<T> y, dq, dk, dv, dx, dlog_step, dlog_decay, dfrequency, dc, dskip, dweight, dbias,
+      dglobal_weight, dglobal_bias;
 };
-// Stores the gradients of p.numbers to all_dnumbers unless it is null.
 template <class T>
-result<T> run(problem const& p, std::vector<owned<T>>* all_dnumbers = nullptr) {
+result<T> run(problem const& p) {
   auto q = convert<T>(p.q), k = convert<T>(p.k), v = convert<T>(p.v), dy = convert<T>(p.dy),
        x = convert<T>(p.x);
   for (auto* rows : {&q, &k, &v, &dy, &x}) fill_padding(*rows, p.lengths);
@@ -74,6 +73,8 @@ result<T> run(problem const& p, std::vector<owned<T>>* all_dnumbers = nullptr) {
               nan_like(k),
               nan_like(v),
               nan_like(x),
+              {},
+              {},
               {},
               {},
               {},
@@ -98,29 +99,19 @@ result<T> run(problem const& p, std::vector<owned<T>>* all_dnumbers = nullptr) {
         {r.dweight.view(), r.dbias.view()},
         {r.dglobal_weight.view(), r.dglobal_bias.view()}},
        dy, r.y, p.lengths);
-  if (all_dnumbers != nullptr) *all_dnumbers = dnumbers;
-  r.dlog_step = dnumbers[0], r.dfrequency = dnumbers[2], r.dc = dnumbers[3];
+  r.dlog_step = dnumbers[0], r.dlog_decay = dnumbers[1], r.dfrequency = dnumbers[2];
+  r.dc = dnumbers[3], r.dskip = dnumbers[4];
   return r;
 }
 
-// Writes LayerNorm of the valid rows of x, over all heads, to the columns of y from `first`.
-void store_normalized(owned<double>& y, index_t first, owned<double> const& x,
-                      owned<double> const& weight, owned<double> const& bias,
-                      std::vector<index_t> const& lengths) {
+// Copies the channels of all heads to the columns of y from `first`.
+void store_columns(owned<double>& y, index_t first, owned<double> const& x) {
   extents4 const e = x.shape;
   for (index_t b = 0; b < e.batch; ++b)
-    for (index_t n = 0; n < valid_rows(lengths, b, e.length); ++n) {
-      double sum = 0, squares = 0;
-      for (index_t h = 0; h < e.heads; ++h)
+    for (index_t h = 0; h < e.heads; ++h)
+      for (index_t n = 0; n < e.length; ++n)
         for (index_t c = 0; c < e.channels; ++c)
-          sum += x(b, h, n, c), squares += x(b, h, n, c) * x(b, h, n, c);
-      double const count = static_cast<double>(e.heads * e.channels), mean = sum / count,
-                   deviation = std::sqrt(squares / count - mean * mean + norm_epsilon);
-      for (index_t h = 0; h < e.heads; ++h)
-        for (index_t c = 0; c < e.channels; ++c)
-          y(b, 0, n, first + h * e.channels + c) =
-              weight(0, h, 0, c) * (x(b, h, n, c) - mean) / deviation + bias(0, h, 0, c);
-    }
+          y(b, 0, n, first + h * e.channels + c) = x(b, h, n, c);
 }
 owned<double> oracle(problem const& p) {
   extents4 const e = p.q.shape;
@@ -140,8 +131,9 @@ owned<double> oracle(problem const& p) {
       {x.view(), p.numbers[0].view(), p.numbers[1].view(), p.numbers[2].view(), p.numbers[3].view(),
        p.numbers[4].view()},
       global.view(), lengths_of(p.lengths));
-  store_normalized(y, 0, local, p.weight, p.bias, p.lengths);
-  store_normalized(y, e.heads * e.channels, global, p.global_weight, p.global_bias, p.lengths);
+  store_columns(y, 0, layer_norm(local, p.weight, p.bias, norm_epsilon, p.lengths));
+  store_columns(y, e.heads * e.channels,
+                layer_norm(global, p.global_weight, p.global_bias, norm_epsilon, p.lengths));
   return y;
 }
 
@@ -151,16 +143,18 @@ TEST_CASE("its parts, and differences") {
   for (auto const& lengths : {std::vector<index_t>{}, {7, 4}, {1, 0}}) {
     auto p = make_problem({2, 2, 7, 3}, 4, 2);
     p.lengths = lengths;
-    std::vector<owned<double>> dnumbers;
-    auto const r = run<double>(p, &dnumbers);
+    auto const r = run<double>(p);
     check_close(r.y, oracle(p), 1e-13);
     auto const loss = [&] { return weighted_sum(oracle(p), p.dy); };
     check_gradient(loss, p.q, r.dq);
     check_gradient(loss, p.k, r.dk);
     check_gradient(loss, p.v, r.dv);
     check_gradient(loss, p.x, r.dx);
-    for (std::size_t i = 0; i < dnumbers.size(); ++i)
-      check_gradient(loss, p.numbers[i], dnumbers[i]);
+    check_gradient(loss, p.numbers[0], r.dlog_step);
+    check_gradient(loss, p.numbers[1], r.dlog_decay);
+    check_gradient(loss, p.numbers[2], r.dfrequency);
+    check_gradient(loss, p.numbers[3], r.dc);
+    check_gradient(loss, p.numbers[4], r.dskip);
     check_gradient(loss, p.weight, r.dweight);
     check_gradient(loss, p.bias, r.dbias);
     check_gradient(loss, p.global_weight, r.dglobal_weight);

@@ -23,7 +23,7 @@ template <class T, std::size_t... I>
 inline constexpr bool is_brace_constructible<T, std::index_sequence<I...>,
                                              std::void_t<decltype(T{any_field_at<I>{}...})>> = true;
 
-inline constexpr std::size_t max_fields = 12;
+inline constexpr std::size_t max_fields = 14;
 
 template <class T, std::size_t Max = max_fields + 1>
 constexpr std::size_t count_fields() {
@@ -79,6 +79,12 @@ void with_fields(T& aggregate, F const& visit) {
   } else if constexpr (fields == 12) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l] = aggregate;
     visit(a, b, c, d, e, f, g, h, i, j, k, l);
+  } else if constexpr (fields == 13) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = aggregate;
+    visit(a, b, c, d, e, f, g, h, i, j, k, l, m);
+  } else if constexpr (fields == 14) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = aggregate;
+    visit(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
   }
 }
 

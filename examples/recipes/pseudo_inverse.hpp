@@ -22,7 +22,7 @@ struct sum_columns {
   tensor4<T const> x, y;
   tensor4<T> sums;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     T sum = 0;
     for (index_t row = 0; row < x.extents().length; ++row)
       sum += x(p.batch, p.head, row, p.channel) *
@@ -37,7 +37,7 @@ struct find_largest {
   tensor4<T const> sums;
   tensor4<index_t> columns;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     index_t largest = 0;
     for (index_t j = 1; j < sums.extents().channels; ++j)
       if (sums(p.batch, p.head, 0, j) > sums(p.batch, p.head, 0, largest)) largest = j;
@@ -52,7 +52,7 @@ struct start_inverse {
   tensor4<index_t const> largest;
   tensor4<T> z;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     index_t const column = largest(p.batch, p.head, 0, 0);
     element(z, p) = a(p.batch, p.head, p.channel, p.row) / sums(p.batch, p.head, 0, column);
   }
@@ -64,7 +64,7 @@ struct start_inverse_backward {
   tensor4<index_t const> largest;
   tensor4<T> da;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     index_t const column = largest(p.batch, p.head, 0, 0);
     T gradient = dz(p.batch, p.head, p.channel, p.row);
     for (index_t j = 0; p.channel == column && j < dots.extents().channels; ++j)

@@ -41,11 +41,11 @@ struct row_norm_step {
   RECIPES_HD bool is_valid(index_t sample, index_t row) const {
     return lengths.lengths.data() == nullptr || row < lengths.lengths(sample);
   }
-  RECIPES_HD A value(position p) const { return static_cast<A>(element(x, p)); }
-  RECIPES_HD A normalized(position p) const {
+  RECIPES_HD A value(position const& p) const { return static_cast<A>(element(x, p)); }
+  RECIPES_HD A normalized(position const& p) const {
     return (value(p) - stats(p.batch, 0, p.row, 0)) * stats(p.batch, 0, p.row, 1);
   }
-  RECIPES_HD A weight(position p) const {
+  RECIPES_HD A weight(position const& p) const {
     return static_cast<A>(params.weight(0, p.head, 0, p.channel));
   }
 
@@ -89,7 +89,7 @@ struct sum_row_norm_gradients {
   row_norm_grads<T> grads;
   bool adds;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     A dweight = adds ? static_cast<A>(element(grads.dweight, p)) : 0,
       dbias = adds ? static_cast<A>(element(grads.dbias, p)) : 0;
     for (index_t b = 0; b < dy.extents().batch; ++b)
@@ -110,7 +110,9 @@ struct differentiate_row_norm {
   row_norm_step<T> step;
   tensor4<T> d;
 
-  RECIPES_HD A scaled(position p) const { return step.weight(p) * static_cast<A>(element(d, p)); }
+  RECIPES_HD A scaled(position const& p) const {
+    return step.weight(p) * static_cast<A>(element(d, p));
+  }
   RECIPES_HD void operator()(position row) const {
     if (!step.is_valid(row.batch, row.row)) return;  // dy is 0
     A const size = static_cast<A>(step.size()), scale = step.stats(row.batch, 0, row.row, 1);

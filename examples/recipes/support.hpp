@@ -122,6 +122,8 @@ void for_each_index(ss::exec::basic_cuda<Selectors...> const& exec, index_t coun
 #endif
 
 // Indices of an element.
+// Passed by reference: g++ 12 at -O1 with AVX reuses the stack of a position that is passed by value
+// after a call of exp has overwritten it (with -fno-math-errno).
 struct position {
   index_t batch, head, row, channel;
 
@@ -133,7 +135,7 @@ struct position {
                  i / e.channels % e.length, i % e.channels) {}
 };
 template <class T>
-RECIPES_HD T& element(tensor4<T> const& x, position p) {
+RECIPES_HD T& element(tensor4<T> const& x, position const& p) {
   return x(p.batch, p.head, p.row, p.channel);
 }
 template <class F>
@@ -162,7 +164,7 @@ void for_each_position(Exec const& exec, extents4 e, F const& f) {
   }
 }
 
-RECIPES_HD inline bool is_valid(ss::row_lengths const& rows, position p) {
+RECIPES_HD inline bool is_valid(ss::row_lengths const& rows, position const& p) {
   return rows.lengths.data() == nullptr || p.row < rows.lengths(p.batch);
 }
 template <class T>
@@ -183,7 +185,7 @@ struct copy_element {
   ss::row_lengths rows;
   bool adds;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     double value = is_valid(rows, p) ? scale * to_double(element(from, p)) : 0;
     if (adds) value += to_double(element(to, p));
     element(to, p) = rounded<U>(value);
@@ -245,7 +247,7 @@ struct fill_element {
   tensor4<T> to;
   float value, diagonal;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     element(to, p) = static_cast<T>(p.row == p.channel ? diagonal : value);
   }
 };

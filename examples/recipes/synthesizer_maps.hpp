@@ -54,7 +54,7 @@ struct relu_element {
   tensor4<T const> hidden;
   tensor4<T> x;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     if (!(static_cast<accumulator<T>>(element(hidden, p)) > 0)) element(x, p) = T(0.0f);
   }
 };

@@ -18,7 +18,7 @@ struct write_silu {
   ss::row_lengths rows;
   tensor4<T> y;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     bool const is_row = p.row < x.extents().length && is_valid(rows, p);
     element(y, p) = rounded<T>(is_row ? silu(to_double(element(x, p))) : 0);
   }
@@ -30,7 +30,7 @@ struct write_silu_gradient {
   ss::row_lengths rows;
   tensor4<T> dx;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     element(dx, p) = rounded<T>(
         is_valid(rows, p) ? to_double(element(d, p)) * silu_slope(to_double(element(x, p))) : 0);
   }
@@ -43,7 +43,7 @@ struct write_gated {
   ss::row_lengths rows;
   tensor4<T> y;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     double const value =
         is_valid(rows, p) ? to_double(element(h, p)) * silu(to_double(element(r, p))) : 0;
     element(y, p) = rounded<T>(value);
@@ -56,7 +56,7 @@ struct write_gated_gradients {
   tensor4<T const> dy;
   tensor4<T> dh, dr;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     bool const is_row = p.row < r.extents().length;
     double const gate = is_row && is_valid(rows, p) ? to_double(element(r, p)) : 0,
                  d = is_row && is_valid(rows, p) ? to_double(element(dy, p)) : 0;
@@ -80,7 +80,7 @@ struct write_update {
   ss::row_lengths rows;
   tensor4<T> y;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     double value = 0;
     if (is_valid(rows, p)) {
       double const x = to_double(element(params.x, p));
@@ -97,7 +97,7 @@ struct write_update_gradients {
   tensor4<T const> dy;
   update_gate_grads<T> grads;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     double du = 0, dcandidate = 0, dx = 0;
     if (is_valid(rows, p)) {
       double const d = to_double(element(dy, p)),

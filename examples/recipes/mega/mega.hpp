@@ -37,18 +37,20 @@ struct write_queries_and_keys {
   ss::row_lengths rows;
   tensor4<T> q, k;
 
-  RECIPES_HD bool is_row(position p) const {
+  RECIPES_HD bool is_row(position const& p) const {
     return p.row < params.z.extents().length && is_valid(rows, p);
   }
-  RECIPES_HD double shared(position p) const { return silu(to_double(element(params.z, p))); }
+  RECIPES_HD double shared(position const& p) const {
+    return silu(to_double(element(params.z, p)));
+  }
   RECIPES_HD double gamma(index_t i, index_t channel) const {
     return to_double(params.gamma(0, i, 0, channel));
   }
-  RECIPES_HD T scaled(position p, index_t i) const {
+  RECIPES_HD T scaled(position const& p, index_t i) const {
     if (!is_row(p)) return rounded<T>(0);
     return rounded<T>(gamma(i, p.channel) * shared(p) + to_double(params.beta(0, i, 0, p.channel)));
   }
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     element(q, p) = scaled(p, 0);
     element(k, p) = scaled(p, 1);
   }
@@ -58,7 +60,7 @@ struct write_shared_gradient {
   write_queries_and_keys<T> shared;  // of q and k, their gradients
   tensor4<T> dz;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     double d = 0;
     if (shared.is_row(p))
       d = silu_slope(to_double(element(shared.params.z, p))) *

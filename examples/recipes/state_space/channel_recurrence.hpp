@@ -28,22 +28,22 @@ struct skip_connection {
   tensor4<T const> x, skip;
   ss::row_lengths rows;
 
-  RECIPES_HD double factor(position p) const { return to_double(skip(0, 0, 0, p.channel)); }
-  RECIPES_HD double argument(position p) const {
+  RECIPES_HD double factor(position const& p) const { return to_double(skip(0, 0, 0, p.channel)); }
+  RECIPES_HD double argument(position const& p) const {
     return to_double(element(sums, p)) + factor(p) * to_double(element(x, p));
   }
-  RECIPES_HD double value(position p) const {
+  RECIPES_HD double value(position const& p) const {
     if (!is_valid(rows, p)) return 0;
     return HasSilu ? silu(argument(p)) : argument(p);
   }
-  RECIPES_HD double slope(position p) const { return HasSilu ? silu_slope(argument(p)) : 1; }
+  RECIPES_HD double slope(position const& p) const { return HasSilu ? silu_slope(argument(p)) : 1; }
 };
 template <class T, bool HasSilu>
 struct write_rows {
   skip_connection<T, HasSilu> skip;
   tensor4<T> y;
 
-  RECIPES_HD void operator()(position p) const { element(y, p) = rounded<T>(skip.value(p)); }
+  RECIPES_HD void operator()(position const& p) const { element(y, p) = rounded<T>(skip.value(p)); }
 };
 template <class T, bool HasSilu>
 struct write_argument_gradient {
@@ -51,7 +51,7 @@ struct write_argument_gradient {
   tensor4<T const> dy;
   tensor4<accumulator<T>> d;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     double const gradient = is_valid(skip.rows, p) ? to_double(element(dy, p)) * skip.slope(p) : 0;
     element(d, p) = rounded<accumulator<T>>(gradient);
   }
@@ -62,7 +62,7 @@ struct write_input_gradient {
   tensor4<accumulator<T> const> d, dsums;  // of f's argument, and what decaying_sum adds to dx
   tensor4<T> dx;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     element(dx, p) =
         rounded<T>(to_double(element(dsums, p)) + skip.factor(p) * to_double(element(d, p)));
   }

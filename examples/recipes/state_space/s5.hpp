@@ -95,7 +95,7 @@ struct write_s5_outputs {
   tensor4<T const> c;
   tensor4<accumulator<T>> w;  // [1, directions, 4 * states, channels]
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     index_t const states = c.extents().channels, part = p.row / states, state = p.row % states;
     bool const is_imaginary = part == 1 || part == 2;
     double const value = 2 * to_double(c(0, 2 * p.head + (is_imaginary ? 1 : 0), p.channel, state));
@@ -107,7 +107,7 @@ struct write_s5_output_gradients {
   tensor4<accumulator<T>> dw;
   tensor4<T> dc;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     index_t const states = dc.extents().channels, direction = p.head / 2;
     auto const part = [&](index_t i) {
       return to_double(dw(0, direction, i * states + p.channel, p.row));
@@ -124,7 +124,7 @@ struct add_skip {
   tensor4<T const> skip;
   tensor4<T> y;
 
-  RECIPES_HD void operator()(position p) const {
+  RECIPES_HD void operator()(position const& p) const {
     element(y, p) = rounded<T>(to_double(element(sum, p)) +
                                to_double(skip(0, 0, 0, p.channel)) * to_double(element(x, p)));
   }

@@ -122,8 +122,8 @@ void for_each_index(ss::exec::basic_cuda<Selectors...> const& exec, index_t coun
 #endif
 
 // Indices of an element.
-// Passed by reference: g++ 12 at -O1 with AVX reuses the stack of a position that is passed by value
-// after a call of exp has overwritten it (with -fno-math-errno).
+// Passed by reference: with AVX, -O1 and -fno-math-errno, g++ 12 reuses the stack of a position
+// that is passed by value after a call of exp has overwritten it.
 struct position {
   index_t batch, head, row, channel;
 

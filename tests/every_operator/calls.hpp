@@ -24,8 +24,8 @@ using ss::extents3;
 using ss::extents4;
 using ss::index_t;
 
-// Arguments of a call: tensors of doubles, each between red zones, a workspace and lengths. A test
-// can redirect a tensor to other memory.
+// Arguments of a call: tensors of floats, which every suite compiles, each between red zones, a
+// workspace and lengths. A test can redirect a tensor to other memory.
 class arguments {
  public:
   static constexpr std::size_t tensor_distance = 4608, red_zone = 512, max_tensors = 16;
@@ -45,15 +45,15 @@ class arguments {
 
   std::byte*& operator[](std::size_t i) { return tensors_[i]; }
   // Returns tensor `i` as a view of elements T.
-  template <class T = double>
+  template <class T = float>
   ss::tensor3<T> view(std::size_t i, extents3 e) const {
     return {reinterpret_cast<T*>(tensors_[i]), e};
   }
-  template <class T = double>
+  template <class T = float>
   ss::tensor4<T> view(std::size_t i, extents4 e) const {
     return {reinterpret_cast<T*>(tensors_[i]), e};
   }
-  template <class T = double>
+  template <class T = float>
   ss::tensor_stack<T> view(std::size_t i, ss::stack_extents e) const {
     return {reinterpret_cast<T*>(tensors_[i]), e};
   }
@@ -98,7 +98,7 @@ struct call {
 
 template <class Op>
 auto workspace_bytes_of(Op const& op) {
-  return [op](any_exec const& exec) { return op.template workspace_bytes<double>(exec, shape); };
+  return [op](any_exec const& exec) { return op.template workspace_bytes<float>(exec, shape); };
 }
 
 inline std::vector<call> calls() {
@@ -153,7 +153,7 @@ inline std::vector<call> calls() {
   {
     ss::multi_permutation<pattern_order> const op(3);
     auto const weights_view = [](arguments const& a, std::size_t i) {
-      return ss::tensor1<double>(a.view(i, shape).data(), 3);
+      return ss::tensor1<float>(a.view(i, shape).data(), 3);
     };
     list.push_back({"multi_permutation.forward",
                     {"y", "perm", "x", "weights"},
@@ -314,7 +314,7 @@ inline std::vector<call> calls() {
   {
     ss::sparse_mix<ss::topology::cdil> const op;
     auto const size = [=](any_exec const& exec) {
-      return op.workspace_bytes<double>(exec, shape, mix_weights_shape);
+      return op.workspace_bytes<float>(exec, shape, mix_weights_shape);
     };
     auto const states = [=](arguments const& a, std::size_t i) {
       return a.view(i, op.saved_extents(shape, mix_weights_shape));
@@ -347,10 +347,10 @@ inline std::vector<call> calls() {
       return a.view(i, op.saved_extents(heads, heads));
     };
     auto const size = [=](any_exec const& exec) {
-      return op.template workspace_bytes<double>(exec, heads, heads);
+      return op.template workspace_bytes<float>(exec, heads, heads);
     };
     auto const inputs = [](arguments const& a, std::size_t i) {
-      return ss::attention_inputs<double>{
+      return ss::attention_inputs<float>{
           a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
     };
     list.push_back({"softmax_attention.forward",
@@ -385,7 +385,7 @@ inline std::vector<call> calls() {
       return inputs_type{a.view(i, heads), a.view(i + 1, heads), a.view(i + 2, heads), {}};
     };
     auto const size = [=](any_exec const& exec) {
-      return op.template workspace_bytes<double>(exec, heads, heads);
+      return op.template workspace_bytes<float>(exec, heads, heads);
     };
     list.push_back({name + ".forward",
                     {"y", "q", "k", "v"},
@@ -409,9 +409,9 @@ inline std::vector<call> calls() {
                                   ss::lengths(a.lengths, a.query_lengths));
                     }});
   };
-  using linear_inputs = ss::linear_attention_inputs<double>;
+  using linear_inputs = ss::linear_attention_inputs<float>;
   add_stateless("pointwise_attention", ss::pointwise_attention<pattern_mask>{},
-                ss::attention_inputs<double>{});
+                ss::attention_inputs<float>{});
   add_stateless("linear_attention", ss::linear_attention<>{}, linear_inputs{});
   add_stateless(
       "linear_attention",
@@ -423,7 +423,7 @@ inline std::vector<call> calls() {
                   without_lengths,
                   without_query_lengths,
                   [](any_exec const& exec) {
-                    return ss::merge_attention::workspace_bytes<double>(exec, heads);
+                    return ss::merge_attention::workspace_bytes<float>(exec, heads);
                   },
                   [](any_exec const& exec, arguments const& a) {
                     ss::merge_attention{}.forward(

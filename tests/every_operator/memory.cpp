@@ -182,9 +182,9 @@ void fill_values(call const& op_call, arguments& args) {
   for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
     std::string const name = op_call.tensors[i];
     if (name == "perm" || name == "order" || name == "maximum") continue;
-    auto* const values = reinterpret_cast<double*>(args[i]);
-    for (std::size_t n = 0; n < arguments::max_tensor_bytes / sizeof(double); ++n)
-      values[n] = static_cast<double>(1 + (7 * i + 5 * n) % 11) / 4;
+    auto* const values = reinterpret_cast<float*>(args[i]);
+    for (std::size_t n = 0; n < arguments::max_tensor_bytes / sizeof(float); ++n)
+      values[n] = static_cast<float>(1 + (7 * i + 5 * n) % 11) / 4;
   }
 }
 bool same_tensors(call const& op_call, arguments& a, arguments& b) {
@@ -311,10 +311,10 @@ TEST_CASE("a call that writes nothing enlarges nothing") {
   counting_scratch memory{counting_bytes{&resizes}};
   arguments const a(9);
   ss::softmax_attention<pattern_mask> const attention;
-  ss::attention_inputs<double> const in{a.view(0, heads), a.view(1, heads), a.view(2, heads), {}};
-  ss::tensor4<double> const state = a.view(5, attention.saved_extents(heads, heads));
+  ss::attention_inputs<float> const in{a.view(0, heads), a.view(1, heads), a.view(2, heads), {}};
+  ss::tensor4<float> const state = a.view(5, attention.saved_extents(heads, heads));
   ss::exec::host const exec;
-  REQUIRE(attention.workspace_bytes<double>(exec, heads, heads) > 0);
+  REQUIRE(attention.workspace_bytes<float>(exec, heads, heads) > 0);
   attention.backward(exec, a.view(3, heads), in, a.view(4, heads), state, {}, memory);
   CHECK(resizes == 0);
   attention.backward(exec, a.view(3, heads), in, a.view(4, heads), state,

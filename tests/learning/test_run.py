@@ -17,7 +17,7 @@ import time
 import unittest
 from pathlib import Path
 
-from command import figures, page, presets, tables
+from command import figures, page, papers, presets, tables
 from command.options import UsageError, parse
 from command.runs import Result, Run, Runs, read_run_log
 
@@ -78,6 +78,42 @@ class Tables(unittest.TestCase):
             self.assertIn(part, text)
         quoted = page.html_from_markdown(tables.Table("A", [], ["x", "published"], [["1", "2"]]).markdown())
         self.assertIn('<td>1</td><td class="soft">2</td>', quoted)
+
+
+class Papers(unittest.TestCase):
+    DOCS = (Path(__file__).parents[2] / "docs/learning/README.md").read_text(encoding="utf-8")
+
+    def test_every_cell_has_a_state_and_a_reason(self) -> None:
+        for name, table in papers.paper_tables().items():
+            self.assertEqual(len(table["rows"]), len(set(table["rows"])), name)
+            for text in sum(papers.cells(table), []):
+                state, _, reason = text.partition(": ")
+                self.assertIn(state, papers.STATES, name)
+                self.assertTrue(reason, name)
+                if state == "to run":
+                    self.assertRegex(reason, "^examples/learning/run --", name)
+                    parse(reason.split()[1:])
+
+    def test_the_count_of_cells_is_on_the_page(self) -> None:
+        total, states = papers.listing().splitlines()[-1].split(" cells: ")
+        self.assertEqual(int(total), sum(len(table["rows"]) * len(table["columns"]) for table in papers.paper_tables().values()))
+        self.assertEqual(int(total), sum(int(part.split()[0]) for part in states.split(", ")))
+        words = {"needs --data": "need `--data`"}
+        text = " ".join(self.DOCS.split())
+        self.assertIn(f"Of {total} cells, ", text)
+        for number, state in (part.split(" ", 1) for part in states.split(", ")):
+            self.assertRegex(text, f" {number} (is |are )?{words.get(state, state)}")
+
+    def test_the_page_has_the_stored_results(self) -> None:
+        self.assertIn(papers.results_table() + "\n\n", self.DOCS)
+        for run in papers.stored_results():
+            self.assertTrue(all(run[key] for key in ("date", "machine", "commit", "command", "seeds")), run)
+
+    def test_a_cell_has_the_best_run_of_its_model(self) -> None:
+        self.assertEqual(papers.cell("listops", "sort-ascending"), "measured: 37.6 % at width 64 (class token, 1e-3)")
+        self.assertTrue(papers.cell("listops", "mega-csp").endswith("--model mega-csp --set pool=cls --set rate=1e-3 --set block=gated --set group=0"))
+        with self.assertRaises(KeyError):
+            papers.paper_table("csp/44")
 
 
 class Figures(unittest.TestCase):

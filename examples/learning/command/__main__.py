@@ -17,6 +17,7 @@ from report.command.build import output_of as git_output, python_with
 from .build import Failed, build_program, output_of
 from .options import ROOT, UsageError, parse
 from .figures import curve_of, draw
+from .papers import listing, paper_table, paper_tables
 from .presets import flags_of, presets, scaled_by
 from .runs import Runs
 
@@ -95,12 +96,19 @@ def list_all(built: Path) -> None:
     for name, preset in presets().items():
         print(f"preset {name:24} {preset['source']}")
     print(output_of(built, "--list"), end="")
+    print(listing())
 
 
 def main(argv: list[str]) -> int:
     o = parse(argv)
     if o.program and not o.program.is_file():
         raise UsageError(f"--program: there is no {o.program}")
+    if o.table and o.table not in ("listops", "speed"):
+        known = paper_tables()
+        if o.table not in known:
+            raise UsageError(f"there is no table '{o.table}'; there are listops, speed, {', '.join(known)}")
+        print(paper_table(o.table).markdown(), end="")
+        return 0
     built = o.program or build_program()
     python = python_with("matplotlib") if not o.torch else sys.executable
     if python != sys.executable:

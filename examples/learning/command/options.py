@@ -62,7 +62,8 @@ def parser() -> Parser:
                           help="a flag of the training program, such as width=128 (see its --help); repeatable")
     training.add_argument("--data", type=Path, metavar="FOLDER", help="folder of a published task's files")
     tables = p.add_argument_group("tables and figures")
-    tables.add_argument("--table", choices=("listops", "speed"), help="listops: accuracies of models, of baseline classifiers, and published ones; "
+    tables.add_argument("--table", help="a paper's table, such as csp/4 (see --list): the state of each cell, and its command; "
+                        "listops: accuracies of models, of baseline classifiers, and published ones; "
                         "speed: training steps of whole models, and their memory")
     tables.add_argument("--figure", choices=("adding", "order"), help="accuracy after steps, of Paramixer, others and the control without mixing")
     tables.add_argument("--models", type=parse_names, help="models of the table or figure, separated by commas")
@@ -74,7 +75,7 @@ def parser() -> Parser:
     execution.add_argument("--threads", type=count, help="number of threads (default: all processors); does not change results")
     execution.add_argument("--results", type=Path, default=ROOT / "learning-results", help="the folder of all results (default learning-results)")
     execution.add_argument("--dry-run", action="store_true", help="print the number of parameters and the memory, and train nothing")
-    execution.add_argument("--list", action="store_true", help="list all presets, tasks and models")
+    execution.add_argument("--list", action="store_true", help="list all presets, tasks and models, and the papers' tables with the states of their cells")
     execution.add_argument("--program", type=Path, help="use this training program instead of building one")
     return p
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The papers' tables in tables.json with the state of every cell, and the stored results in docs/learning/results."""
+import json
+from collections import Counter
+
+from .options import ROOT
+from .presets import HERE
+from .tables import Table
+
+RESULTS = ROOT / "docs/learning/results/listops.json"
+STATES = ("measured", "to run", "needs --data", "quoted", "excluded")
+TO_RUN = "examples/learning/run --preset nystromformer/listops --model {model} --set pool=cls --set rate=1e-3"
+SETTINGS = {"csp-none-ascending": " --set group=0", "mega": " --set block=gated", "mega-chunk": " --set block=gated",
+            "mega-csp": " --set block=gated --set group=0"}  # by model
+COLUMNS = {"model": "model", "settings": "head reads, rate", "accuracy": "accuracy", "test loss": "test loss", "better than": "better than",
+           "minutes": "minutes", "published": "published"}
+
+
+def paper_tables() -> dict[str, dict]:
+    return json.loads((HERE / "tables.json").read_text(encoding="utf-8"))
+
+
+def stored_results() -> list[dict]:
+    """Returns the runs of ListOps, the best first, each with its date, machine, commit and command."""
+    return sorted(json.loads(RESULTS.read_text(encoding="utf-8")), key=lambda run: -run["accuracy"])
+
+
+def cell(rule: str | dict[str, str], model: str) -> str:
+    """Returns a cell's text, which begins with its state. The rule `listops` selects the best stored run of the
+    model. A rule by model has a rule for the others, `*`."""
+    if isinstance(rule, dict):
+        rule = rule.get(model, rule["*"])
+    if rule != "listops":
+        return rule.replace("{model}", model)
+    best = next((run for run in stored_results() if run["model"] == model), None)
+    if best:
+        return f"measured: {best['accuracy']} % at width 64 ({best['settings']})"
+    return "to run: " + TO_RUN.replace("{model}", model) + SETTINGS.get(model, "")
+
+
+def cells(table: dict) -> list[list[str]]:
+    return [[cell(rule, model) for rule in table["columns"].values()] for model in table["rows"]]
+
+
+def state_counts(table: dict) -> Counter:
+    return Counter(text.partition(":")[0] for row in cells(table) for text in row)
+
+
+def describe(counts: Counter) -> str:
+    return ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+
+
+def paper_table(name: str) -> Table:
+    """Returns a table of a paper with the state of every cell."""
+    table = paper_tables()[name]
+    rows = [[model, *texts] for model, texts in zip(table["rows"], cells(table))]
+    return Table(f"{table['paper']}: {table['subject']}", [f"Cells: {describe(state_counts(table))}."], ["model", *table["columns"]], rows)
+
+
+def listing() -> str:
+    """Returns a line for each table of the papers, and the number of cells."""
+    tables = paper_tables()
+    lines = [f"table {name:26} {table['paper']}: {table['subject']}: {describe(state_counts(table))}" for name, table in tables.items()]
+    total = sum(map(state_counts, tables.values()), Counter())
+    return "\n".join([*lines, f"{sum(total.values())} cells: {describe(total)}"])
+
+
+def results_table() -> str:
+    """Returns the table of stored results for docs/learning/README.md."""
+    def text(run: dict, key: str) -> str:
+        value = {"model": "`{}`", "accuracy": "{:.1f} %", "test loss": "{:.3f}"}.get(key, "{}").format(run[key])
+        return " " + value + " " if value else " "
+    lines = ["|" + "|".join(f" {title} " for title in COLUMNS.values()) + "|", "|" + "---|" * len(COLUMNS)]
+    return "\n".join(lines + ["|" + "|".join(text(run, key) for key in COLUMNS) + "|" for run in stored_results()])
+
+
+if __name__ == "__main__":
+    print(results_table())

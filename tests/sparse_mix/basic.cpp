@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -72,6 +73,49 @@ TEST_CASE_TEMPLATE("chains with many links have the bits of the definition", T, 
     for_each_backend(p.backend_seed(),
                      [&](any_exec const& exec) { CHECK(check_mix(p, exec) == ""); });
   }
+}
+
+// Tensors of a megabyte that are aligned to cache lines are written by streaming stores; full tiles
+// are stored while they are computed. The other cases have a last tile of 16 channels, or are not
+// aligned.
+TEST_CASE_TEMPLATE("same bits for large tensors", T, float, bfloat16) {
+  if (!testing(backend_kind::host)) return;
+  for (index_t channels : {64, 48})
+    for (residual_kind residual : all_residuals) {
+      index_t const length = (index_t{1} << 20) / (channels * index_t{sizeof(T)}) + 1;
+      extents3 const e{1, length, channels};
+      auto const p =
+          with_mode(normal_mix<T>(e, 3, 2, residual, 160, {length - 5}), ss::grad_mode::overwrite);
+      stack_extents const saved{2, 1, length, channels};
+      tensor_stack<T const> const w(p.w.data(), p.weight_extents());
+      for (index_t misalignment : {0, 1}) {
+        auto const size = static_cast<std::size_t>(e.size()), room = 64 / sizeof(T) + 1;
+        std::vector<T> outputs[] = {std::vector<T>(size + room), std::vector<T>(2 * size + room),
+                                    std::vector<T>(size + room)};
+        T* aligned[3];
+        for (int n = 0; n < 3; ++n) {
+          auto const address = reinterpret_cast<std::uintptr_t>(outputs[n].data());
+          aligned[n] = outputs[n].data() + (64 - address % 64) % 64 / sizeof(T) + misalignment;
+        }
+        for (ss::isa set : available_isas()) {
+          ss::exec::host const exec{1, set};
+          with_mix(p, ss::save_all, [&](auto const& op) {
+            guarded_workspace scratch(op.template workspace_bytes<T>(exec, e, p.weight_extents()));
+            op.forward(exec, p.x.view(), w, tensor3<T>(aligned[0], e),
+                       {tensor_stack<T>(aligned[1], saved)}, scratch.get(), {view_of(p.lengths)});
+            op.backward(exec, p.dy.view(), w, tensor3<T>(aligned[2], e), scratch.get(),
+                        {ss::grad_mode::overwrite, view_of(p.lengths)});
+          });
+          auto const matches = [&](T const* actual, std::vector<T> const& expected) {
+            return same_bits(std::vector<T>(actual, actual + size), expected);
+          };
+          CHECK(matches(aligned[0], p.y.elements()));
+          CHECK(matches(aligned[1], p.states[1].elements()));
+          CHECK(matches(aligned[1] + size, p.states[2].elements()));
+          CHECK(matches(aligned[2], p.dx.elements()));
+        }
+      }
+    }
 }
 
 TEST_CASE_TEMPLATE("empty tensors, and chains without factors or links", T, float, float16) {

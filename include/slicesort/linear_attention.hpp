@@ -132,7 +132,8 @@ class linear_attention {
           if (c.ok())
             detail::check_shapes<detail::accumulator_t<T>>(
                 c, {q, v, w, dw}, shape.feature, detail::divisor_config::make(divisor_), causal);
-          if (with_states) detail::check_state_support(c, shape.feature.kind, causal);
+          if (with_states)
+            detail::check_state_support(c, shape.feature.kind, causal, q.heads, v.heads);
           if (with_states && c.ok())
             c.shape(detail::describe_shape("state", state_extents(q, v, w), detail::state_axes));
         });

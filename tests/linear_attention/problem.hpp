@@ -44,10 +44,11 @@ inline bool uses_w(any_feature const& feature) {
 struct linear_size {
   index_t batch, heads, queries, keys, channels, values;
   index_t w_rows = 6;  // of random features
+  index_t group = 1;   // query heads that share a head of k and v
 
   extents4 q() const { return {batch, heads, queries, channels}; }
-  extents4 k() const { return {batch, heads, keys, channels}; }
-  extents4 v() const { return {batch, heads, keys, values}; }
+  extents4 k() const { return {batch, heads / group, keys, channels}; }
+  extents4 v() const { return {batch, heads / group, keys, values}; }
   extents4 y() const { return {batch, heads, queries, values}; }
   static std::size_t at(extents4 e, index_t b, index_t h, index_t i, index_t c) {
     return static_cast<std::size_t>(((b * e.heads + h) * e.length + i) * e.channels + c);

@@ -27,14 +27,16 @@ TEST_CASE("shapes of inputs") {
     call.in.k = {call.buffer(buffer_k), {1, 3, 4, 6}};
     CHECK(call.forward_and_backward_error() == "k.batch is 1, must be 2 (q.batch)");
     call.in.k = {call.buffer(buffer_k), {2, 2, 4, 6}};
-    CHECK(call.forward_and_backward_error() == "k.heads is 2, must be 3 (q.heads)");
+    CHECK(call.forward_and_backward_error() == "k.heads is 2, must be 3 (v.heads)");
     call.in.k = {call.buffer(buffer_k), {2, 3, 4, 5}};
     CHECK(call.forward_and_backward_error() == "k.channels is 5, must be 6 (q.channels)");
     call.in.k = {call.buffer(buffer_k), call.k_shape};
     call.in.v = {call.buffer(buffer_v), {1, 3, 4, 7}};
     CHECK(call.forward_and_backward_error() == "v.batch is 1, must be 2 (q.batch)");
     call.in.v = {call.buffer(buffer_v), {2, 1, 4, 7}};
-    CHECK(call.forward_and_backward_error() == "v.heads is 1, must be 3 (q.heads)");
+    CHECK(call.forward_and_backward_error() == "k.heads is 3, must be 1 (v.heads)");
+    call.in.v = {call.buffer(buffer_v), {2, 2, 4, 7}};
+    CHECK(call.forward_and_backward_error() == "v.heads is 2, must divide 3 (q.heads)");
     call.in.v = {call.buffer(buffer_v), {2, 3, 3, 7}};
     CHECK(call.forward_and_backward_error() == "v.length is 3, must be 4 (k.length)");
   }
@@ -166,7 +168,12 @@ TEST_CASE("the workspace query rejects the same shapes as the call") {
   extents3 const w{3, 8, 6};
   CHECK(op.workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, q, v, w, {1, 8, 6}));
   CHECK(size_query_error(op, {2, 3, 5, -6}, v, w) == "q.channels is -6, must not be negative");
-  CHECK(size_query_error(op, q, {2, 2, 4, 7}, w) == "v.heads is 2, must be 3 (q.heads)");
+  ss::linear_attention<feature::random_exp, ss::divisor::sum_plus, ss::direction::causal> const
+      causal;
+  CHECK(error_message([&] {
+          (void)causal.workspace_bytes<float>(ss::exec::host{}, q, {2, 1, 5, 7}, w, {}, true);
+        }) == "linear_attention.workspace_bytes: states must be left out for grouped heads");
+  CHECK(size_query_error(op, q, {2, 2, 4, 7}, w) == "v.heads is 2, must divide 3 (q.heads)");
   CHECK(size_query_error(op, q, {1, 3, 4, 7}, w) == "v.batch is 1, must be 2 (q.batch)");
   CHECK(size_query_error(op, q, v, {2, 8, 6}) == "w.heads is 2, must be 1 or 3 (q.heads)");
   CHECK(size_query_error(op, q, v, {3, 8, 5}) == "w.channels is 5, must be 6 (q.channels)");

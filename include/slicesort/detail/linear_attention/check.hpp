@@ -94,7 +94,7 @@ struct linear_attention_extents {
 template <class A>
 void check_shapes(checker& c, linear_attention_extents const& extents,
                   feature_config const& feature, divisor_config const& divisor, bool causal) {
-  attention_shapes const shapes(extents.q, extents.v, kv_heads::equal_q);
+  attention_shapes const shapes(extents.q, extents.v, kv_heads::divide_q);
   auto const w = describe_w_shape("w", extents.w), dw = describe_w_shape("dw", extents.dw);
   shapes.check_inputs(c, &w);
   check_presence_of_w(c, extents.w != extents3{}, extents.q.heads, feature.kind);
@@ -111,7 +111,7 @@ void check_shapes(checker& c, linear_attention_extents const& extents,
 template <class A, class Params>
 void check_call(checker& c, Params const& params, dropout const& drop) {
   attention_info const inputs = info_of(params.in);
-  check_inputs(c, inputs, params.lengths, kv_heads::equal_q);
+  check_inputs(c, inputs, params.lengths, kv_heads::divide_q);
   check_presence_of_w(c, inputs.has[3], inputs.q.shape.heads, params.feature.kind);
   if (is_random(params.feature.kind)) check_w(c, inputs.extra, inputs.q);
   check_direction(c, params.causal, inputs.q, inputs.k);

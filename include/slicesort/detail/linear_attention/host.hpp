@@ -24,23 +24,32 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Workspace of a call: per-thread memory, and the partial gradients of w per head. A task computes
-// `task_heads` heads.
+// Workspace of a call: per-thread memory, and the partial gradients of w per head.
 template <class A>
 struct linear_layout {
-  int task_heads;
+  // Heads that a task may interleave, and heads of a task. A task of backward computes all query
+  // heads that share a head of k and v, one after the other, and sums their dk and dv.
+  int interleaved_heads;
+  index_t task_heads;
   per_thread<linear_thread_memory<A>, linear_attention_shape, bool, int> threads;
   partial_w_gradients<A> partial_dw;
 
   linear_layout(arena& memory, host_exec const& exec, linear_attention_shape const& s,
                 bool backward)
-      : task_heads(s.empty() ? 1 : heads_per_task<A>(s, exec.threads)),
+      : interleaved_heads(
+            s.empty() || sums_groups(s, backward) ? 1 : heads_per_task<A>(s, exec.threads)),
+        task_heads(sums_groups(s, backward) ? s.group() : interleaved_heads),
         threads(memory, exec.threads, s.empty() ? amount(0) : amount(s.batch) * tasks_per_sample(s),
-                s, backward, task_heads),
+                s, backward, interleaved_heads),
         partial_dw(memory, s) {}
 
   index_t tasks_per_sample(linear_attention_shape const& s) const {
     return (s.heads + task_heads - 1) / task_heads;
+  }
+
+ private:
+  static bool sums_groups(linear_attention_shape const& s, bool backward) {
+    return backward && !s.empty() && s.group() != 1;
   }
 };
 
@@ -55,7 +64,7 @@ void for_each_head_group(host_exec const& exec, Params const& params,
   linear_attention_kernels<T> const kernels(exec.instructions);
   linear_context<T> const context(kernels, params, s, custom_feature);
   index_t const groups = layout.tasks_per_sample(s);
-  int const interleaved = should_interleave_heads(params.in, s) ? layout.task_heads : 1;
+  int const interleaved = should_interleave_heads(params.in, s) ? layout.interleaved_heads : 1;
   for_each_task(exec, s.batch * groups, [&](unsigned thread, index_t task) {
     index_t const head = task % groups * layout.task_heads, first = task / groups * s.heads + head;
     int const count = static_cast<int>(std::min<index_t>(layout.task_heads, s.heads - head));
@@ -83,7 +92,9 @@ template <class Feature>
 struct host_implementation<linear_attention_op<Feature>> {
   template <class T>
   static void plan(host_exec const& exec, linear_attention_shape const& s, arena& memory) {
-    (void)linear_layout<accumulator_t<T>>(memory, exec, s, true);
+    using layout = linear_layout<accumulator_t<T>>;
+    memory.overlap([&](arena& forward) { (void)layout(forward, exec, s, false); },
+                   [&](arena& backward) { (void)layout(backward, exec, s, true); });
   }
 
   template <class T>

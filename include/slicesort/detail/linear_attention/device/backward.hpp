@@ -109,9 +109,9 @@ struct times_w_kernel : row_tiles {
   }
 };
 
-// Computes the gradients of rows and stores them, with `UsesStates` to the workspace. The last
-// kernel for random features, and the only kernel for other features.
-template <class Feature, class T, bool UsesStates>
+// Computes the gradients of rows and stores them, to the workspace if the call has states or sums
+// over grouped heads. The last kernel for random features, and the only kernel for other features.
+template <class Feature, class T, bool StoresToWorkspace>
 struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
@@ -126,7 +126,7 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   linear_gradients<A> grads{};
   tensor4<T> out{};
   grad_mode mode{};
-  // With states only.
+  // With StoresToWorkspace only.
   index_t const* first_rows = nullptr;  // as in feature_rows_kernel
   A* rows_out = nullptr;                // [pair][row][channels]: destination instead of `out`
 
@@ -156,7 +156,7 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
 
  private:
   SLICESORT_HD_INLINE void store(tile_position const& position, int row, index_t c, A dx) const {
-    if constexpr (UsesStates)
+    if constexpr (StoresToWorkspace)
       rows_out[(position.row_offset + row) * config.channels + c] = dx;
     else
       store_or_accumulate_sum(
@@ -245,9 +245,10 @@ struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
       A const* const dphi = grads.phi + (row_offset + row) * config.count;
       A* const dx = grads.x + (row_offset + row) * config.channels;
       index_t first = position.first_row();
-      if constexpr (UsesStates) first += first_rows[position.sample];
+      bool const is_piece = StoresToWorkspace && first_rows != nullptr;
+      if (is_piece) first += first_rows[position.sample];
       custom_feature_backward(custom_feature,
-                              feature_row{first + row, UsesStates ? 0 : length, config.channels}, z,
+                              feature_row{first + row, is_piece ? 0 : length, config.channels}, z,
                               dphi, dx);
       for (index_t c = 0; c < config.channels; ++c) store(position, row, c, dx[c]);
     }

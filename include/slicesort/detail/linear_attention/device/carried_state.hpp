@@ -77,12 +77,14 @@ struct gather_rows_kernel : row_tiles {
   SLICESORT_HD void operator()(Block& block) const {
     tile_position const position = position_of(block.index());
     index_t const channels = from.extents().channels, offset = offsets[position.sample];
+    index_t const head =
+        kv_head_of({position.sample, position.head}, pairs.heads, from.extents().heads).head;
     linear_head_state<A const> const state(initial, position.sample, position.head, layout);
     for_each_element(block, linear_tile, channels, [&](int i, index_t c) {
       index_t const row = position.first_row() + i;
       A x(0);
       if (i < position.rows)
-        x = row >= offset ? static_cast<A>(from(position.sample, position.head, row - offset, c))
+        x = row >= offset           ? static_cast<A>(from(position.sample, head, row - offset, c))
             : state.data != nullptr ? state.v(row, c)
                                     : A(0);
       rows[(position.row_offset + i) * channels + c] = x;
@@ -90,28 +92,36 @@ struct gather_rows_kernel : row_tiles {
   }
 };
 
-// Stores rows of the workspace to a tensor, and zeros to its padding rows.
+// Stores rows of the workspace to a tensor, summed over the heads that share a head of the tensor,
+// and zeros to its padding rows. The pairs are those of the tensor.
 template <class T>
 struct scatter_rows_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
-  index_t const* offsets;
-  A const* rows;  // [pair][row][channels]
-  index_t channels;
+  index_t const* offsets;  // null if the call has no states
+  A const* rows;           // [pair][head of the group][row][channels]
+  index_t channels, group;
   tensor4<T> to;
   grad_mode mode;
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     tile_position const position = position_of(block.index());
-    index_t const offset = offsets[position.sample];
+    index_t const offset = offsets == nullptr ? 0 : offsets[position.sample];
+    index_t const first_row = position.pair * group * side.rows + position.first_row();
     for_each_element(block, linear_tile, channels, [&](int i, index_t c) {
       index_t const row = position.first_row() + i - offset;
       if (row < 0 || row >= to.extents().length) return;
       bool const is_valid = i < position.rows;
       if (!is_valid && mode == grad_mode::accumulate) return;
-      A const x = is_valid ? rows[(position.row_offset + i) * channels + c] : A(0);
+      A x(0);
+      if (is_valid) {
+        A const* const addends = rows + (first_row + i) * channels + c;
+        x = group == 1 ? addends[0] : block.fused_multiply_add(addends[0], A(1), A(0));
+        for (index_t head = 1; head < group; ++head)
+          x = block.fused_multiply_add(addends[head * side.rows * channels], A(1), x);
+      }
       store_or_accumulate_sum(mode, to(position.sample, position.head, row, c), x);
     });
   }

@@ -81,12 +81,18 @@ class linear_launches {
   }
 
   bool uses_states() const { return layout.carried.is_used(); }
-  // Stores the rows that a call with states computed in the workspace.
+  // True if kernels compute the rows of a result in the workspace, for scatter_results.
+  bool stores_to_workspace(tensor4<T> to) const {
+    return to.data() != nullptr && (uses_states() || pairs.group_of(to.extents().heads) != 1);
+  }
+  // Stores the rows that were computed in the workspace.
   void scatter_results(linear_side const& side, index_t channels, tensor4<T> to,
                        grad_mode mode) const {
-    if (!uses_states() || to.data() == nullptr) return;
+    if (!stores_to_workspace(to)) return;
+    index_t const group = pairs.group_of(to.extents().heads);
     scatter_rows_kernel<T> kernel{};
-    kernel.pairs = pairs;
+    kernel.pairs = {pairs.first / group, pairs.count / group, pairs.heads / group};
+    kernel.group = group;
     kernel.side = side;
     kernel.offsets = layout.carried.offsets;
     kernel.rows = layout.carried.results;
@@ -135,7 +141,9 @@ class linear_launches {
   // Rows of an input, from its tensor or from the workspace of a call with states.
   linear_operand<T> rows_of(tensor4<T const> tensor, A const* carried) const {
     if (carried != nullptr) return {{}, carried, keys.rows, tensor.extents().channels, {}};
-    return {tensor, nullptr, 0, 0, {}};
+    linear_operand<T> operand{tensor};
+    operand.group = pairs.group_of(tensor.extents().heads);
+    return operand;
   }
   linear_operand<T> query_rows() const { return rows_of(params.in.q, layout.carried.q); }
   linear_operand<T> key_rows() const { return rows_of(params.in.k, layout.carried.k); }
@@ -264,8 +272,12 @@ class linear_launches {
 
   feature_operand<T> make_feature_operand(tensor4<T const> x, linear_features<A> const& buffers,
                                           linear_side const& side) const {
-    if (maps_while_loading())
-      return {x, nullptr, 0, 0, {params.feature.kind, static_cast<A>(params.feature.eps)}};
+    if (maps_while_loading()) {
+      feature_operand<T> operand{x};
+      operand.map = {params.feature.kind, static_cast<A>(params.feature.eps)};
+      operand.group = pairs.group_of(x.extents().heads);
+      return operand;
+    }
     return {{}, buffers.phi, side.rows, params.feature.count, {}};
   }
 

@@ -105,7 +105,7 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
     kernel.rhs = base::features_of_queries();
     kernel.partner_rows = scaled_dy_operand();
     kernel.lhs_factors = base::to_tile_end();
-    kernel.results = dv;
+    if (!base::stores_to_workspace(dv)) kernel.results = dv;
     kernel.feature_grads = layout.carried.results;
     kernel.mode = mode;
     run(kernel);
@@ -161,17 +161,17 @@ class linear_backward_launches : public linear_launches<Grid, Params, Products> 
         run(times_w_kernel<T, Products>{{pairs, side}, params.feature, params.in.w, gradients});
     }
     if (out.data() == nullptr) return;
-    if (base::uses_states())
+    if (base::stores_to_workspace(out))
       store_row_gradients<true>(side, other_side, x, features, gradients, out, mode);
     else
       store_row_gradients<false>(side, other_side, x, features, gradients, out, mode);
   }
-  template <bool UsesStates>
+  template <bool StoresToWorkspace>
   void store_row_gradients(linear_side const& side, linear_side const& other_side,
                            linear_operand<T> const& x, linear_features<A> const& features,
                            linear_gradients<A> const& gradients, tensor4<T> out,
                            grad_mode mode) const {
-    row_gradients_kernel<Feature, T, UsesStates> kernel{{}, params.custom_feature};
+    row_gradients_kernel<Feature, T, StoresToWorkspace> kernel{{}, params.custom_feature};
     kernel.pairs = pairs;
     kernel.side = side;
     kernel.config = params.feature;

@@ -31,7 +31,7 @@ struct linear_grid_layout {
   A* running_z;         // causal [pair][query][feature]: Z of each query
   linear_gradients<A> query_gradients, key_gradients;
   A *partial_dw, *dw_sums;    // [pair][row of w][channel]; [head][row of w][channel]
-  linear_carried<A> carried;  // calls with states only
+  linear_carried<A> carried;  // calls with states, and results for grouped heads
 
   // Holds as many pairs of the call as fit in `max_elements`, but at least one.
   linear_grid_layout(arena& memory, linear_attention_shape const& s, bool backward,
@@ -40,15 +40,19 @@ struct linear_grid_layout {
     take(counter, s, backward, 1, true);
     // Always counts dw, so that the workspace of a call with dw also suffices without dw.
     auto const pair_elements = std::max<std::size_t>(counter.aligned_bytes() / sizeof(A), 1);
-    auto const max_pairs =
-        std::max<std::size_t>(static_cast<std::size_t>(max_elements) / pair_elements, 1);
+    // Whole groups of heads, which backward sums over.
+    auto const group = static_cast<std::size_t>(s.heads == 0 ? 1 : s.group());
+    auto const whole_groups = [&](std::size_t n) {
+      return std::max(n / group, std::size_t{1}) * group;
+    };
+    auto const max_pairs = whole_groups(static_cast<std::size_t>(max_elements) / pair_elements);
     // Without channels, batch * heads may exceed the range of index_t.
     std::size_t const total = std::min((amount(s.batch) * s.heads).value(),
                                        std::size_t{std::numeric_limits<index_t>::max()});
     // Rounds of similar size.
     std::size_t const rounds = total == 0 ? 1 : (total - 1) / max_pairs + 1;
-    take(memory, s, backward, static_cast<index_t>(total == 0 ? 0 : (total - 1) / rounds + 1),
-         s.with_dw);
+    std::size_t const count = total == 0 ? 0 : (total - 1) / rounds + 1;
+    take(memory, s, backward, static_cast<index_t>((count + group - 1) / group * group), s.with_dw);
   }
 
  private:
@@ -117,7 +121,10 @@ struct linear_grid_layout {
     carried.k = take_rows(s.channels);
     carried.v = take_rows(s.values);
     carried.dy = take_rows(s.values, backward);
-    carried.results = take_rows(std::max(s.channels, s.values));
+    bool const sums_groups = backward && s.heads != 0 && s.group() != 1;
+    carried.results = memory.take<A>(needed || sums_groups
+                                         ? amount(count) * s.keys * std::max(s.channels, s.values)
+                                         : amount(0));
     carried.initial_sums = take_sums(true);
     carried.first_sums = take_sums(backward);
     carried.initial_maxima = memory.take<A>(needed && s.feature.has_maximum() ? count : 0);

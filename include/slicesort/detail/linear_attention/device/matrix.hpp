@@ -114,12 +114,14 @@ struct linear_operand {
   A const* values = nullptr;  // [pair][rows][pitch]; null if there is a tensor
   index_t rows = 0, pitch = 0;
   element_map<A> map{};
+  index_t group = 1;  // consecutive heads that share a head of the tensor
 
   SLICESORT_HD linear_matrix<T, Mapped> matrix(tile_position const& position) const {
     if (values != nullptr) return {values + position.pair * rows * pitch, false, pitch, 1, map};
     strides4 const s = tensor.strides();
-    return make_tensor_matrix<T, Mapped>(head_data(tensor, {position.sample, position.head}),
-                                         s.length, s.channels, map);
+    index_t const head = group == 1 ? position.head : position.head / group;
+    return make_tensor_matrix<T, Mapped>(head_data(tensor, {position.sample, head}), s.length,
+                                         s.channels, map);
   }
 };
 

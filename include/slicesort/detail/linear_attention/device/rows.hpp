@@ -24,6 +24,10 @@ struct linear_pairs {
 
   SLICESORT_HD index_t sample(index_t pair) const { return (first + pair) / heads; }
   SLICESORT_HD index_t head(index_t pair) const { return (first + pair) % heads; }
+  // Number of consecutive heads that share a head of a tensor with this many heads.
+  index_t group_of(index_t tensor_heads) const {
+    return tensor_heads == heads ? 1 : heads / tensor_heads;
+  }
 };
 
 // Queries or keys of each pair.

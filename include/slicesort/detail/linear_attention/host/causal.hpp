@@ -105,7 +105,7 @@ struct linear_causal : causal_state<T> {
       if (grads.dk.data() != nullptr || grads.dw.data() != nullptr || needs_state) {
         compute_feature_gradients(maxima, rows);
         features.map_backward(k.skip_rows(rows.first_query, width), first, rows.new_keys(),
-                              grads.dk, mode);
+                              grads.dk, mode, memory.dk_sums);
       }
     }
     if (first == 0 && !needs_state) return;
@@ -179,8 +179,8 @@ struct linear_causal : causal_state<T> {
     if (base::is_last(rows)) base::add_value_gradients(memory.results, base::rows_after());
     if (rows.first == 0) base::store_value_gradients(memory.results, rows.first_query);
     if (dv.data() != nullptr)
-      base::io.store(memory.results + rows.first_query * width.values, width.values, head, dv,
-                     rows.first, rows.new_keys(), mode);
+      base::store_dv(memory.results + rows.first_query * width.values, dv, rows.first,
+                     rows.new_keys(), mode);
   }
   void compute_feature_gradients(causal_maxima<A> const& maxima, causal_rows const& rows) const {
     auto values = base::load_values(rows, tile);

@@ -186,7 +186,7 @@ class tile_features {
 
   // Computes and stores the gradient of the rows from memory.dphi, and accumulates dw.
   void map_backward(feature_memory<A> const& memory, index_t first, int rows, tensor4<T> dx,
-                    grad_mode mode) const {
+                    grad_mode mode, A* sums = nullptr) const {
     int const padded = static_cast<int>(padded_rows(rows));
     if (config_.kind == feature_kind::custom) {
       for (int i = 0; i < rows; ++i)
@@ -202,7 +202,11 @@ class tile_features {
       kernels_.map_backward(
           {make_params(memory, padded, true), memory.dphi, {memory.dx, width_.channels}});
     }
-    if (dx.data() != nullptr) io_.store(memory.dx, width_.channels, head_, dx, first, rows, mode);
+    if (dx.data() == nullptr) return;
+    if (sums == nullptr)
+      io_.store(memory.dx, width_.channels, head_, dx, first, rows, mode);
+    else
+      add_to_sums(memory.dx, rows * width_.channels, sums + first * width_.channels);
   }
 
  private:

@@ -84,6 +84,8 @@ struct linear_head_memory {
   A* maxima = nullptr;  // random_exp: one maximum; in causal backward, one per key
   A *saved_inverse_divisors = nullptr,
     *saved_weight_sum_grads = nullptr;  // causal backward: one per query
+  // Backward with grouped heads, [key][channel] and [key][value]: sums over the heads of a group.
+  A *dk_sums = nullptr, *dv_sums = nullptr;
 
   linear_head_memory() = default;
   linear_head_memory(arena& memory, linear_attention_shape const& s, bool backward)
@@ -93,6 +95,10 @@ struct linear_head_memory {
     maxima = memory.take<A>(!s.feature.has_maximum() ? 0 : causal_backward ? s.keys : 1);
     saved_inverse_divisors = memory.take<A>(causal_backward ? s.queries : 0);
     saved_weight_sum_grads = memory.take<A>(causal_backward ? s.queries : 0);
+    if (!backward || s.group() == 1) return;
+    linear_widths const width(s);
+    dk_sums = memory.take<A>(amount(s.keys) * width.channels);
+    dv_sums = memory.take<A>(amount(s.keys) * width.values);
   }
 };
 

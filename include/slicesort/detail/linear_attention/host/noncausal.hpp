@@ -70,13 +70,13 @@ struct linear_noncausal : linear_task<T> {
     map_keys(first, rows, true);
     if (grads.dv.data() != nullptr) {
       base::multiply_by_sums(k.phi, memory.query_sums, memory.results, rows);
-      base::store_results(grads.dv, first, rows, mode);
+      base::store_dv(memory.results, grads.dv, first, rows, mode);
     }
     if (grads.dk.data() == nullptr && grads.dw.data() == nullptr) return;
     auto const values = base::load_values(first, rows, static_cast<int>(padded_rows(rows)));
     base::multiply_by_transposed(values.data, memory.query_sums, k.dphi, rows);
     base::add_scaled_rows({memory.query_sums.row, 0}, rows, k.ones, k.dphi);
-    features.map_backward(k, first, rows, grads.dk, mode);
+    features.map_backward(k, first, rows, grads.dk, mode, memory.dk_sums);
   }
 
   void clear_query_sums() const { memory.query_sums.clear(width); }

@@ -191,6 +191,26 @@ class linear_task {
   void store_results(tensor4<T> out, index_t first, int rows, grad_mode mode) const {
     io.store(memory.results, width.values, head, out, first, rows, mode);
   }
+  // Stores rows of dv, or adds them to the sums over the heads of the group.
+  void store_dv(A const* rows, tensor4<T> dv, index_t first, int count, grad_mode mode) const {
+    if (memory.dv_sums == nullptr)
+      io.store(rows, width.values, head, dv, first, count, mode);
+    else
+      add_to_sums(rows, count * width.values, memory.dv_sums + first * width.values);
+  }
+  void begin_group() const {
+    if (shape.group() == 1 || head.head % shape.group() != 0) return;
+    std::fill_n(memory.dk_sums, shape.keys * width.channels, A(0));
+    std::fill_n(memory.dv_sums, shape.keys * width.values, A(0));
+  }
+  // Stores dk and dv after the last head of a group.
+  void finish_group(linear_attention_gradients<T> const& grads, grad_mode mode) const {
+    if (shape.group() == 1 || (head.head + 1) % shape.group() != 0) return;
+    if (grads.dk.data() != nullptr)
+      io.store(memory.dk_sums, width.channels, head, grads.dk, 0, head.keys, mode);
+    if (grads.dv.data() != nullptr)
+      io.store(memory.dv_sums, width.values, head, grads.dv, 0, head.keys, mode);
+  }
   // Divides the sums of a tile's queries and stores them to y.
   void store_divided(tensor4<T> y, index_t first, int rows) const {
     if (y.extents().channels == 0) return;
@@ -229,6 +249,7 @@ class interleaved_heads {
   template <class T>
   void backward(tensor4<T const> dy, linear_attention_gradients<T> const& grads, grad_mode mode) {
     attention_head const& head = first().head;
+    first().begin_group();
     Task::sum_keys(*this);
     for_each([](Task& task) { task.clear_query_sums(); });
     for_each_tile(Task::causal ? head.max_length() : head.queries, [&](Task& task, index_t row) {
@@ -249,6 +270,7 @@ class interleaved_heads {
       task.io.clear(task.head, grads.dq, head.queries, task.shape.queries, mode);
       task.io.clear(task.head, grads.dk, head.keys, task.shape.keys, mode);
       task.io.clear(task.head, grads.dv, head.keys, task.shape.keys, mode);
+      task.finish_group(grads, mode);
     });
   }
 

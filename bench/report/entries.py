@@ -10,7 +10,7 @@ PLAIN_LOOPS = "plain loops"  # `blas` of a program without BLAS
 CUSTOM_FAMILY = "custom"
 CUSTOM_POLICY = "custom"  # of user-defined operators and of recipes
 FAMILIES = ("sort and permute", "sparse factors", "softmax", "sparse masks", "linear", "low rank", "hashing",
-            "doubly stochastic")  # in the order of the tables
+            "doubly stochastic", "recurrences")  # in the order of the tables
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ ENTRIES = [
     Entry("softmax", "softmax_attention", "materialized-full-H:\\d+", "softmax, materialized", "#777777", is_default=True,
           hint="the map of weights is stored and loaded"),
     Entry("softmax", "synthesizer", CUSTOM_POLICY, "Synthesizer", "#4f6d7a", is_default=True),
+    Entry("softmax", "mega", CUSTOM_POLICY, "MEGA", "#b0413e", is_default=True),
+    Entry("sparse masks", "mega_chunk", CUSTOM_POLICY, "MEGA, chunks of 128", "#d98880", is_default=True),
     Entry("sparse masks", "softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True, is_default=True),
     Entry("sparse masks", "softmax_attention", "streaming-window_globals-H:\\d+", "softmax, window of 512 and 8 globals", "#7d5bb0"),
     Entry("sparse masks", "softmax_attention", "streaming-block_local-H:\\d+", "softmax, blocks of 50", "#c9b3e6"),
@@ -74,6 +76,8 @@ ENTRIES = [
     Entry("hashing", "reformer", CUSTOM_POLICY, "Reformer, 4 rounds", "#b5532a", is_default=True),
     Entry("doubly stochastic", "sinkformer", CUSTOM_POLICY, "Sinkformer", "#2e7d5b", is_default=True),
     Entry("doubly stochastic", "sinkhorn_transformer", CUSTOM_POLICY, "Sinkhorn Transformer", "#5aa67f", is_default=True),
+    Entry("recurrences", "s4d", CUSTOM_POLICY, "S4D, 4 states", "#17798a", is_default=True),
+    Entry("recurrences", "etsmlp", CUSTOM_POLICY, "ETSMLP", "#46a5b5", is_default=True),
 ]
 CUSTOM_COLORS = ("#e6007e", "#00a651", "#7a00e6", "#ff6a00", "#00b8d4", "#a8b400")
 MATERIALIZED = next(entry for entry in ENTRIES if entry.policy.startswith("materialized"))

@@ -2,6 +2,8 @@
 // The recipes of examples/recipes, as entries of the arena.
 #include "../recipes/doubly_stochastic.hpp"
 #include "../recipes/low_rank.hpp"
+#include "../recipes/mega.hpp"
+#include "../recipes/recurrent.hpp"
 #include "../recipes/reformer.hpp"
 #include "../recipes/synthesizer.hpp"
 
@@ -18,6 +20,10 @@ entry<T> const sinkformer("sinkformer", recipe_entry<sinkformer_case<T>>{});
 entry<T> const sinkhorn_transformer("sinkhorn_transformer",
                                     recipe_entry<sinkhorn_transformer_case<T>>{});
 entry<T> const synthesizer("synthesizer", recipe_entry<synthesizer_case<T>>{});
+entry<T> const mega("mega", recipe_entry<mega_case<T, 0>>{});
+entry<T> const mega_chunk("mega_chunk", recipe_entry<mega_case<T, 128>>{});
+entry<T> const s4d("s4d", recipe_entry<s4d_case<T>>{});
+entry<T> const etsmlp("etsmlp", recipe_entry<etsmlp_case<T>>{});
 
 }  // namespace
 }  // namespace bench

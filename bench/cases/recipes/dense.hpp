@@ -113,6 +113,37 @@ class tape {
     };
     return y;
   }
+  // a b, element by element
+  node& multiplied(node& a, node& b) {
+    node& y = variable(matrix(a.value.rows, a.value.columns));
+    std::size_t const count = y.value.values.size();
+    for (std::size_t i = 0; i < count; ++i)
+      y.value.values[i] = a.value.values[i] * b.value.values[i];
+    y.backward = [&a, &b, &y, count] {
+      for (std::size_t i = 0; i < count; ++i) {
+        a.grad.values[i] += y.grad.values[i] * b.value.values[i];
+        b.grad.values[i] += y.grad.values[i] * a.value.values[i];
+      }
+    };
+    return y;
+  }
+  // y[i] = sum over j of filter[rows - 1 + i - j] x[j], column by column.
+  node& filtered(node& x, matrix filter) {
+    index_t const rows = x.value.rows, columns = x.value.columns;
+    auto const add = [=](double const* factor, double const* from, double* to) {
+      for (index_t c = 0; c < columns; ++c) to[c] += factor[c] * from[c];
+    };
+    node& y = variable(matrix(rows, columns));
+    for (index_t i = 0; i < rows; ++i)
+      for (index_t j = 0; j < rows; ++j)
+        add(filter.row(rows - 1 + i - j), x.value.row(j), y.value.row(i));
+    y.backward = [&x, &y, rows, add, filter = std::move(filter)] {
+      for (index_t i = 0; i < rows; ++i)
+        for (index_t j = 0; j < rows; ++j)
+          add(filter.row(rows - 1 + i - j), y.grad.row(i), x.grad.row(j));
+    };
+    return y;
+  }
   node& transposed(node& a) {
     node& y = variable(dense::transposed(a.value));
     y.backward = [&a, &y] {

@@ -11,6 +11,7 @@
 //     expected(tape, inputs, head)             the oracle of a head of the last sample
 //     count_operations(shape)                  operations for an element of y, forward and backward
 //     tolerance(shape)                         relative to the largest value
+//     joins_heads = true                       optional: the recipe has one head of all channels
 #pragma once
 
 #include "../../driver/numbers.hpp"
@@ -27,6 +28,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -107,6 +109,12 @@ double recipe_tolerance(double roundings, extents4 x) {
   return 4 * (roundings * unit_roundoff<T>() + sums * unit_roundoff<float>());
 }
 
+// True if the recipe has one head of all channels.
+template <class Recipe, class = void>
+inline constexpr bool joins_heads = false;
+template <class Recipe>
+inline constexpr bool joins_heads<Recipe, std::enable_if_t<Recipe::joins_heads>> = true;
+
 template <class Recipe>
 class recipe_entry {
   using T = typename Recipe::element;
@@ -128,9 +136,9 @@ class recipe_entry {
     forward(exec, q, k, v, y, inference_);
   }
   void forward(host const& exec, inputs q, inputs k, inputs v, tensor3<T> y, state& s) {
-    auto const x = split(q, k, v, exec.heads);
+    heads_ = joins_heads<Recipe> ? 1 : exec.heads;
+    auto const x = split(q, k, v, heads_);
     if (recipe_ == nullptr) recipe_ = std::make_shared<Recipe>(x.q.extents());
-    heads_ = exec.heads;
     if (s.layer == nullptr)
       s.layer =
           std::make_shared<typename Recipe::layer>(recipe_->make(counting_exec{exec, s.held}));
@@ -170,7 +178,7 @@ class recipe_entry {
 
  private:
   static extents4 shape_of(ss::extents3 x) {
-    ss::index_t const heads = head_count(x.channels);
+    ss::index_t const heads = joins_heads<Recipe> ? 1 : head_count(x.channels);
     return {x.batch, heads, x.length, x.channels / heads};
   }
   template <class U>

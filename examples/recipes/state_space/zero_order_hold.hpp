@@ -45,8 +45,9 @@ RECIPES_HD inline complex_number exponential(complex_number a) {
 }
 // exp(a) - 1, without cancellation for small a.
 RECIPES_HD inline complex_number exponential_minus_1(complex_number a) {
-  double const half = unit(a.im / 2).im, size = std::exp(a.re);
-  return {std::expm1(a.re) - 2 * size * half * half, size * unit(a.im).im};
+  complex_number const half = unit(a.im / 2);
+  double const twice = 2 * std::exp(a.re) * half.im;
+  return {std::expm1(a.re) - twice * half.im, twice * half.re};
 }
 
 // Complex number i of a channel, whose parts are numbers 2 i and 2 i + 1 of `[1, numbers, 1,

@@ -35,7 +35,8 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk: `[batch, heads, keys,
 ///   channels]`; v, dv: `[batch, heads, keys, values]`; y, dy: `[batch, heads, queries, values]`;
 ///   w, dw, for random features only: `[heads, r, channels]`, where heads may be 1
-///   (`linear_attention_inputs`). Any strides, as for `softmax_attention`.
+///   (`linear_attention_inputs`). Any strides, as for `softmax_attention`. k and v may have fewer
+///   heads than q, a divisor: grouped heads, without states.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors have
 ///   the same type.
 /// - **Features** see `feature.hpp`. w is an input, fixed (`random_rows`) or learned; backward

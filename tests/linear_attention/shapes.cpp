@@ -174,6 +174,9 @@ TEST_CASE("the workspace query rejects the same shapes as the call") {
           (void)causal.workspace_bytes<float>(ss::exec::host{}, q, {2, 1, 5, 7}, w, {}, true);
         }) == "linear_attention.workspace_bytes: states must be left out for grouped heads");
   CHECK(size_query_error(op, q, {2, 2, 4, 7}, w) == "v.heads is 2, must divide 3 (q.heads)");
+  index_t const too_many = index_t{1} << 32;
+  CHECK(size_query_error(op, {1, too_many, 4, 6}, {1, 2, 4, 7}, {1, 8, 6}) ==
+        "q.heads is 4294967296, must be below 2^32 for grouped heads");
   CHECK(size_query_error(op, q, {1, 3, 4, 7}, w) == "v.batch is 1, must be 2 (q.batch)");
   CHECK(size_query_error(op, q, v, {2, 8, 6}) == "w.heads is 2, must be 1 or 3 (q.heads)");
   CHECK(size_query_error(op, q, v, {3, 8, 5}) == "w.channels is 5, must be 6 (q.channels)");

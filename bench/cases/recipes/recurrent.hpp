@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes of linear recurrences in the arena: S4D, ETSMLP. They read q alone, all heads as channels.
+// Recipes of linear recurrences in the arena: S4D, ETSMLP. They read q alone, with all heads as
+// channels.
 #pragma once
 
 #include "recipe_entry.hpp"

@@ -77,14 +77,12 @@ struct gather_rows_kernel : row_tiles {
   SLICESORT_HD void operator()(Block& block) const {
     tile_position const position = position_of(block.index());
     index_t const channels = from.extents().channels, offset = offsets[position.sample];
-    index_t const head =
-        kv_head_of({position.sample, position.head}, pairs.heads, from.extents().heads).head;
     linear_head_state<A const> const state(initial, position.sample, position.head, layout);
     for_each_element(block, linear_tile, channels, [&](int i, index_t c) {
       index_t const row = position.first_row() + i;
       A x(0);
       if (i < position.rows)
-        x = row >= offset           ? static_cast<A>(from(position.sample, head, row - offset, c))
+        x = row >= offset ? static_cast<A>(from(position.sample, position.head, row - offset, c))
             : state.data != nullptr ? state.v(row, c)
                                     : A(0);
       rows[(position.row_offset + i) * channels + c] = x;

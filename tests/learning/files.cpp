@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks from published files: small files of each format, and errors of missing and wrong files.
+#include "learning/tasks/mnist.hpp"
 #include "learning/tasks/published.hpp"
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -209,6 +211,73 @@ TEST_CASE("CIFAR-10: gray by TensorFlow's weights") {
   CHECK(contains(error_of([&] { cifar10 const again(directory.path); }),
                  "record 0: the label must be 0 to 9"));
 }
+TEST_CASE("MNIST: patches of IDX files") {
+  folder const directory;
+  auto const write = [&](std::string const& name, std::string const& extents,
+                         std::string const& bytes) {
+    std::string header(3 + 4 * extents.size() + 1, '\0');
+    header[2] = 8, header[3] = static_cast<char>(extents.size());
+    for (std::size_t i = 0; i < extents.size(); ++i) header[4 + 4 * i + 3] = extents[i];
+    directory.write(name, header + bytes);
+  };
+  std::string const images = "train-images-idx3-ubyte", labels = "train-labels-idx1-ubyte";
+  std::string const test_images = "t10k-images-idx3-ubyte";
+  std::string ramp;
+  for (int i = 0; i < 16; ++i) ramp += static_cast<char>(17 * (i % 16));
+  std::string const two_by_eight({2, 2, 4}), two({2});
+  write(images, two_by_eight, ramp), write(labels, two, {3, 9});
+  write(test_images, {1, 2, 4}, ramp.substr(8)), write("t10k-labels-idx1-ubyte", {1}, {0});
+  auto const features = [](mnist const& task, split subset, index_t index, std::int32_t label) {
+    sample_shape const shape = task.shape();
+    std::vector<float> values(static_cast<std::size_t>(shape.length * shape.features), -1.0F);
+    sample data;
+    data.features = values.data();
+    task.write(subset, index, data);
+    CHECK(data.length == shape.length);
+    CHECK(data.label == label);
+    std::vector<int> fifteenths;  // 17 / 255 = 1 / 15
+    for (float const value : values) {
+      fifteenths.push_back(static_cast<int>(std::lround(15 * value)));
+      CHECK(value == static_cast<float>(17 * fifteenths.back()) / 255);
+    }
+    return fifteenths;
+  };
+  mnist const pixels(directory.path), patches(directory.path, 2);
+  CHECK(pixels.size(split::training) == 2);
+  CHECK(pixels.size(split::test) == 1);
+  CHECK(pixels.shape().length == 8);
+  CHECK(patches.shape().length == 2);
+  CHECK(patches.shape().features == 4);
+  CHECK(patches.shape().outputs == 10);
+  CHECK(features(pixels, split::training, 0, 3) == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(features(patches, split::training, 0, 3) == std::vector<int>{0, 1, 4, 5, 2, 3, 6, 7});
+  CHECK(features(patches, split::training, 1, 9) == std::vector<int>{8, 9, 12, 13, 10, 11, 14, 15});
+  CHECK(features(pixels, split::test, 0, 0) == std::vector<int>{8, 9, 10, 11, 12, 13, 14, 15});
+
+  auto const error = [&](index_t patch = 1) {
+    return error_of([&] { mnist const again(directory.path, patch); });
+  };
+  CHECK(contains(error(4), "patches of 4 do not divide images of 2 x 4"));
+  CHECK(contains(error(0), "patches of 0 do not divide"));
+  write(images, {2, 4, 2}, ramp);
+  CHECK(contains(error(), "training and test images differ in size"));
+  write(images, two_by_eight, ramp + "x");
+  CHECK(contains(error(), "train-images-idx3-ubyte has 17 bytes after its header"));
+  write(images, {127, 127, 127}, ramp);
+  CHECK(contains(error(), "train-images-idx3-ubyte has 16 bytes after its header"));
+  write(images, two, ramp.substr(0, 2));
+  CHECK(contains(error(), "must be a decompressed IDX file of bytes with 3 axes"));
+  directory.write(images, "\x1f\x8b");
+  CHECK(contains(error(), "must be a decompressed IDX file of bytes with 3 axes"));
+  directory.write(images, std::string("\0\0\x8\x3", 4) + std::string(12, '\xff') + ramp);
+  CHECK(contains(error(), "has 16 bytes after its header"));  // 2^96 values
+  write(images, {0, 2, 4}, "");
+  CHECK(contains(error(), "train-images-idx3-ubyte has no samples"));
+  write(images, two_by_eight, ramp), write(labels, {3}, {1, 2, 3});
+  CHECK(contains(error(), "has 3 labels, must have one for each of 2 images"));
+  write(labels, two, {1, 10});
+  CHECK(contains(error(), "label 1: must be 0 to 9"));
+}
 TEST_CASE("missing files, and folders instead of files, have an error message") {
   std::string const list = "Source\tTarget\n[MAX 4 7 ]\t7\n", papers = "1\tA\tB\tx\ty\n";
   std::string const images(cifar10::record, '\0');
@@ -239,6 +308,12 @@ TEST_CASE("missing files, and folders instead of files, have an error message") 
          {"data_batch_5.bin", images},
          {"test_batch.bin", images}},
         [&] { cifar10 const task(directory.path); });
+  std::string const image("\0\0\x8\3\0\0\0\1\0\0\0\1\0\0\0\1x", 17), label("\0\0\x8\1\0\0\0\1", 9);
+  check({{"train-images-idx3-ubyte", image},
+         {"train-labels-idx1-ubyte", label},
+         {"t10k-images-idx3-ubyte", image},
+         {"t10k-labels-idx1-ubyte", label}},
+        [&] { mnist const task(directory.path); });
   for (char const* other : {"train/pos/a.txt", "test/neg/a.txt", "test/pos/a.txt"})
     directory.write(other, "good");
   check({{"train/neg/x.txt", "bad"}}, [&] { imdb const task(directory.path); });

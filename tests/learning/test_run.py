@@ -17,6 +17,7 @@ import time
 import unittest
 from pathlib import Path
 
+import digits
 from command import figures, page, papers, presets, tables
 from command.options import UsageError, parse
 from command.runs import Result, Run, Runs, read_run_log
@@ -150,6 +151,13 @@ class Presets(unittest.TestCase):
         self.assertEqual(differences("nystromformer/listops", test_every="7", rate="1e-4"), [])  # the same rate as 0.0001
         self.assertEqual(differences("nystromformer/listops", steps="40", clip="1"), ["clip 1, not as usual", "steps 40, not 5000"])
         self.assertEqual(differences("paramixer/adding", ("length",), length="512", pool="cls"), ["1 epoch of 50", "pool cls, not flatten"])
+
+    def test_digits_are_written_in_the_format_of_mnist(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            digits.write_split(Path(folder), "train", [[[0.0, 8.0, 16.0], [1.0, 2.0, 3.0]]], [7])
+            images, labels = ((Path(folder) / f"train-{kind}-ubyte").read_bytes() for kind in ("images-idx3", "labels-idx1"))
+        self.assertEqual(images, bytes([0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 128, 255, 16, 32, 48]))
+        self.assertEqual(labels, bytes([0, 0, 8, 1, 0, 0, 0, 1, 7]))
 
     def test_unknown_ones_name_the_nearest_first(self) -> None:
         with self.assertRaisesRegex(UsageError, "there is no preset 'paramixer/addin'; there are paramixer/adding, "):

@@ -4,6 +4,7 @@
 
 #include "learning/flags.hpp"
 #include "learning/tasks/listops.hpp"
+#include "learning/tasks/mnist.hpp"
 #include "learning/tasks/published.hpp"
 #include "learning/tasks/synthetic.hpp"
 
@@ -18,14 +19,16 @@
 namespace learning {
 
 inline std::map<std::string, std::string> task_descriptions() {
-  return {{"adding", "add two marked numbers of --length"},
-          {"order", "in which order two marked symbols of --length came"},
-          {"listops", "nested lists of --shortest to --length symbols, generated"},
-          {"noise", "bytes at random, of --length: to measure speed"},
-          {"listops-tsv", "the Long Range Arena's ListOps, from its files in --data"},
-          {"imdb", "reviews byte by byte, from the files in --data"},
-          {"aan", "pairs of papers byte by byte, from the files in --data"},
-          {"cifar10", "gray pixels, from the files in --data"}};
+  return {
+      {"adding", "add two marked numbers of --length"},
+      {"order", "in which order two marked symbols of --length came"},
+      {"listops", "nested lists of --shortest to --length symbols, generated"},
+      {"noise", "bytes at random, of --length: to measure speed"},
+      {"listops-tsv", "the Long Range Arena's ListOps, from its files in --data"},
+      {"imdb", "reviews byte by byte, from the files in --data"},
+      {"aan", "pairs of papers byte by byte, from the files in --data"},
+      {"cifar10", "gray pixels, from the files in --data"},
+      {"mnist", "gray images in MNIST's format as patches of --patch, from the files in --data"}};
 }
 
 /// Creates a task from the parsed flags.
@@ -58,17 +61,18 @@ inline task_maker add_listops(CLI::App& app) {
     return std::make_unique<listops>(*size);
   };
 }
-// Adds the flags of a published task. A length of 0 adds no flag for it.
+// Adds the flags of a published task: the folder, and a size if it is not 0.
 template <class Task>
-task_maker add_files(CLI::App& app, std::string const& name, index_t length = 0) {
-  auto const options = std::make_shared<std::pair<std::string, index_t>>("", length);
+task_maker add_files(CLI::App& app, std::string const& name, index_t size = 0,
+                     std::string const& size_flag = "length") {
+  auto const options = std::make_shared<std::pair<std::string, index_t>>("", size);
   app.add_option("--data", options->first, "the folder of its files");
-  if (length > 0) add_integer(app, "length", options->second, 1);
+  if (size > 0) add_integer(app, size_flag, options->second, 1);
   return [name, options] {
-    auto const& [data, longest] = *options;
+    auto const& [data, chosen_size] = *options;
     if (data.empty()) throw usage_error("task " + name + " needs the folder of its files: --data");
     if constexpr (std::is_constructible_v<Task, std::string, index_t>)
-      return std::make_unique<Task>(data, longest);
+      return std::make_unique<Task>(data, chosen_size);
     else
       return std::make_unique<Task>(data);
   };
@@ -87,6 +91,7 @@ inline task_maker add_task(CLI::App& app, std::string const& name) {
   if (name == "imdb") return add_files<imdb>(app, name, 1000);
   if (name == "aan") return add_files<aan>(app, name, 4000);
   if (name == "cifar10") return add_files<cifar10>(app, name);
+  if (name == "mnist") return add_files<mnist>(app, name, 1, "patch");
   throw usage_error("there is no task '" + name + "'; there are " +
                     list_nearest(name, task_descriptions()));
 }

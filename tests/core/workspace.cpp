@@ -323,7 +323,7 @@ TEST_CASE("linear_attention") {
     if (random.below(10) == 0) w.batch = random_extent(random);
     if (random.below(10) == 0) w.channels = random_extent(random);
     if (random.below(20) == 0) w = {};
-    extents4 const k{q.batch, q.heads, v.length, q.channels};
+    extents4 const k{q.batch, v.heads, v.length, q.channels};
     extents4 const y{q.batch, q.heads, q.length, v.channels};
     double const eps_values[] = {1, 1, 1, std::numeric_limits<double>::infinity()};
     double const eps = eps_values[random.below(4)];

@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "operators/pictures"))
-from draw_attention import COLOURS, matrices_svg, percents, weight_cells  # noqa: E402
+from draw_attention import COLOURS, matrices_svg, percents, weight_cells, write_or_check  # noqa: E402
 
 CELL = 11
 FULL_COLOR = 35  # percent
@@ -32,12 +32,4 @@ def svg():
     return matrices_svg("The weights of sixteen queries and keys, by softmax attention and by recipes", panels, 16, CELL, 36, 4)
 
 
-def main():
-    target, text = HERE / "recipe_maps.svg", svg()
-    if sys.argv[1:] != ["--check"]:
-        target.write_text(text, encoding="utf-8")
-    elif not target.exists() or target.read_text(encoding="utf-8") != text:
-        sys.exit(f"{target.name} is out of date: run docs/recipes/draw_recipe_maps.py")
-
-
-main()
+write_or_check({HERE / "recipe_maps.svg": svg()})

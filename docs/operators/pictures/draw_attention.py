@@ -190,17 +190,23 @@ def csp(columns):
         drawn("Ascending", "ascending", 1, "channel 1, groups sorted", 4)])
 
 
-def main():
-    columns = channels()
+def write_or_check(pictures):
+    """The main program of a drawing script: writes the pictures, {path: text}. With --check, compares them with the files and
+    fails if one differs."""
+    script = Path(sys.argv[0]).resolve().relative_to(EXAMPLES.parent)
     stale = []
-    for name, draw in (("slicing_sort_attention.svg", slicing_sort), ("variants_attention.svg", variants),
-                       ("csp_attention.svg", csp)):
-        target, text = HERE / name, draw(columns)
+    for target, text in pictures.items():
         if sys.argv[1:] != ["--check"]:
             target.write_text(text, encoding="utf-8")
         elif not target.exists() or target.read_text(encoding="utf-8") != text:
-            stale.append(f"{name} is out of date: run docs/operators/pictures/draw_attention.py")
+            stale.append(f"{target.name} is out of date: run {script}")
     sys.exit("\n".join(stale) or 0)
+
+
+def main():
+    columns = channels()
+    write_or_check({HERE / "slicing_sort_attention.svg": slicing_sort(columns), HERE / "variants_attention.svg": variants(columns),
+                    HERE / "csp_attention.svg": csp(columns)})
 
 
 if __name__ == "__main__":

@@ -3,9 +3,7 @@
 """Draws decaying_sum_map.svg: recurrences as matrices that multiply the rows. The weights are what
 examples/decaying_sum_map.cpp prints, which a test compares with the comment at its end, read here. Needs nothing but
 Python; --check only compares."""
-import sys
-
-from draw_attention import COLOURS, HERE, matrices_svg, percents, weight_cells
+from draw_attention import COLOURS, HERE, matrices_svg, percents, weight_cells, write_or_check
 
 CELL = 11
 TITLES = {"one state": ("One state", "a = 0.8, constant"),
@@ -23,12 +21,4 @@ def svg():
                         axes=("rows of x", "rows of y"))
 
 
-def main():
-    target, text = HERE / "decaying_sum_map.svg", svg()
-    if sys.argv[1:] != ["--check"]:
-        target.write_text(text, encoding="utf-8")
-    elif not target.exists() or target.read_text(encoding="utf-8") != text:
-        sys.exit(f"{target.name} is out of date: run docs/operators/pictures/draw_decaying_sum.py")
-
-
-main()
+write_or_check({HERE / "decaying_sum_map.svg": svg()})

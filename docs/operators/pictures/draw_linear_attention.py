@@ -4,9 +4,8 @@
 weights are what examples/linear_attention_map.cpp prints, which a test compares with the comment at its end, read here.
 Needs nothing but Python; --check only compares."""
 import re
-import sys
 
-from draw_attention import COLOURS, EXAMPLES, HERE, matrices_svg, weight_cells
+from draw_attention import COLOURS, EXAMPLES, HERE, matrices_svg, weight_cells, write_or_check
 
 CELL, COLUMNS = 15, 3
 TITLES = {"softmax attention": "Softmax attention", "elu_plus_one": "Linear Transformer",
@@ -46,12 +45,4 @@ def svg(found):
                         panels, len(found[ORDER[0]]), CELL, 40, COLUMNS)
 
 
-def main():
-    target, text = HERE / "linear_attention_map.svg", svg(maps())
-    if sys.argv[1:] != ["--check"]:
-        target.write_text(text, encoding="utf-8")
-    elif not target.exists() or target.read_text(encoding="utf-8") != text:
-        sys.exit(f"{target.name} is out of date: run docs/operators/pictures/draw_linear_attention.py")
-
-
-main()
+write_or_check({HERE / "linear_attention_map.svg": svg(maps())})

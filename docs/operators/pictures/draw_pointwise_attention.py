@@ -3,9 +3,7 @@
 """Draws pointwise_attention_map.svg: the weights of softmax attention and of two score functions as matrices. The weights
 are what examples/pointwise_attention_map.cpp prints, which a test compares with the comment at its end, read here. Needs
 nothing but Python; --check only compares."""
-import sys
-
-from draw_attention import COLOURS, HERE, matrices_svg, percents, weight_cells
+from draw_attention import COLOURS, HERE, matrices_svg, percents, weight_cells, write_or_check
 
 CELL = 11
 TITLES = {"softmax": ("Softmax", "each row sums to 100 %"),
@@ -20,12 +18,4 @@ def svg():
     return matrices_svg("The weights of sixteen queries and keys with the same scores: softmax, Laplace function, squared ReLU", panels, 16, CELL, 46, 3)
 
 
-def main():
-    target, text = HERE / "pointwise_attention_map.svg", svg()
-    if sys.argv[1:] != ["--check"]:
-        target.write_text(text, encoding="utf-8")
-    elif not target.exists() or target.read_text(encoding="utf-8") != text:
-        sys.exit(f"{target.name} is out of date: run docs/operators/pictures/draw_pointwise_attention.py")
-
-
-main()
+write_or_check({HERE / "pointwise_attention_map.svg": svg()})

@@ -5,9 +5,8 @@ numbers are what examples/sparse_mix.cpp prints, which a test compares with the 
 nothing but Python; --check only compares."""
 import math
 import re
-import sys
 
-from draw_attention import COLOURS, EXAMPLES, HERE, MARGIN, STYLE
+from draw_attention import COLOURS, EXAMPLES, HERE, MARGIN, STYLE, write_or_check
 
 CELL, STEP, LABEL, COUNT, BETWEEN, TOP = 19, 34, 74, 58, 24, 92
 PANELS = (("chord", "CHORD", "links 0, +1, +2, +4, +8 in every factor"),
@@ -61,12 +60,4 @@ def svg(found):
                       STYLE, *body, "</svg>", ""])
 
 
-def main():
-    target, text = HERE / "sparse_mix_field.svg", svg(fields())
-    if sys.argv[1:] != ["--check"]:
-        target.write_text(text, encoding="utf-8")
-    elif not target.exists() or target.read_text(encoding="utf-8") != text:
-        sys.exit(f"{target.name} is out of date: run docs/operators/pictures/draw_receptive_field.py")
-
-
-main()
+write_or_check({HERE / "sparse_mix_field.svg": svg(fields())})

@@ -95,13 +95,16 @@ def host_name(subject: str, n: int, dtype: str = "f32", input: str = "normal", d
 def targets() -> list[Target | Level]:
     found: list[Target | Level] = []
 
-    def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort") -> None:
+    def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort", c: int = 512) -> None:
         forced = f" {subject.partition('@')[2]}" if "@" in subject else ""
-        found.append(Target(f"{dtype}{forced} forward N={n} against std::sort", host_name(subject, n, dtype),
-                            host_name("baseline_std_sort", n, dtype), at_least=at_least))
+        columns = " one column" if c == 1 else ""
+        found.append(Target(f"{dtype}{forced} forward{columns} N={n} against std::sort", host_name(subject, n, dtype, c=c),
+                            host_name("baseline_std_sort", n, dtype, c=c), at_least=at_least))
 
     for n, at_least in ((64, 18), (256, 24), (1024, 26), (4096, 24), (65536, 26), (1 << 20, 8)):
         against_std_sort(at_least, n)
+    for n, at_least in ((4096, 6), (65536, 5), (131072, 4)):
+        against_std_sort(at_least, n, c=1)
     for dtype in ("bf16", "f16"):
         for n, at_least in ((64, 30), (256, 35), (1024, 35), (4096, 45), (16384, 60), (65536, 20)):
             against_std_sort(at_least, n, dtype)

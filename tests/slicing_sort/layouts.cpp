@@ -44,7 +44,8 @@ void check_strided(sort_problem<T> const& p, std::uint64_t backend_seed, strides
 }  // namespace
 
 TEST_CASE_TEMPLATE("every axis order, dense and padded", T, float, double, float16) {
-  for (extents3 e : {extents3{2, 21, 37}, extents3{3, 64, 8}, extents3{1, 130, 33}})
+  for (extents3 e :
+       {extents3{2, 21, 37}, extents3{3, 64, 8}, extents3{1, 130, 33}, extents3{2, 300, 5}})
     for (std::size_t i = 0; i < 6; ++i)
       for (index_t padding : {0, 1, 3}) {
         auto const p = make_mixed_problem<T>(e, all_kinds, i, irregular, {});

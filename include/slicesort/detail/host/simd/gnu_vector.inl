@@ -103,3 +103,17 @@ template <bool Second, class V>
 SLICESORT_INLINE V zip(V const& a, V const& b) {
   return zip_lanes<Second>(a, b, std::make_index_sequence<sizeof(V) / sizeof(V{}[0])>{});
 }
+// Moves lane i ^ Bits to lane i.
+template <std::size_t Bits, class V, std::size_t... Indices>
+SLICESORT_INLINE V swap_lanes_of(V const& v, std::index_sequence<Indices...>) {
+#if defined(__clang__)
+  return __builtin_shufflevector(v, v, static_cast<int>(Indices ^ Bits)...);
+#else
+  using Lane = std::remove_reference_t<decltype(V{}[0])>;
+  return __builtin_shuffle(v, V{static_cast<Lane>(Indices ^ Bits)...});
+#endif
+}
+template <std::size_t Bits, class V>
+SLICESORT_INLINE V swap_lanes(V const& v) {
+  return swap_lanes_of<Bits>(v, std::make_index_sequence<sizeof(V) / sizeof(V{}[0])>{});
+}

@@ -99,3 +99,7 @@ SLICESORT_INLINE V zip(V const& a, V const& b) {
                 first = Second ? count / 2 : 0;
   return V::map([&](int i) { return (i % 2 == 0 ? a : b)[first + i / 2]; });
 }
+template <std::size_t Bits, class V>
+SLICESORT_INLINE V swap_lanes(V const& v) {
+  return V::map([&](int i) { return v[i ^ static_cast<int>(Bits)]; });
+}

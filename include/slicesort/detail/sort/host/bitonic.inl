@@ -32,6 +32,20 @@ struct bitonic {
       if (pass_levels == 4) merge<4>(rows, n, half);
   }
 
+  // Sorts a bitonic sequence of `size` rows (a power of two), of which the first n exist.
+  static void clean(Row* rows, std::size_t n, std::size_t size) {
+    while (size > 1 && n <= size / 2) size /= 2;  // the upper half is empty
+    if (n < 2) return;
+    int const levels = log2_of_size(size), pass_levels = first_pass_levels(levels);
+    if (pass_levels == 1) clean_pass<1>(rows, n, size);
+    if (pass_levels == 2) clean_pass<2>(rows, n, size);
+    if constexpr (levels_per_pass >= 3)
+      if (pass_levels == 3) clean_pass<3>(rows, n, size);
+    if constexpr (levels_per_pass >= 4)
+      if (pass_levels == 4) clean_pass<4>(rows, n, size);
+    clean_sequences(rows, n, size >> pass_levels);
+  }
+
  private:
   static constexpr std::size_t at(std::size_t i) { return row_at<Row>(i); }
   // Returns the end of the rows from r on that are stored without a gap, at most `limit`. A
@@ -123,19 +137,6 @@ struct bitonic {
     for (std::size_t r = complete; r < distance && r < n; ++r)
       clean_partial_rows<Levels>(rows + at(r), at(distance), (n - r + distance - 1) / distance,
                                  indices<Levels>{});
-  }
-  // Applies all levels to such a sequence.
-  static void clean(Row* rows, std::size_t n, std::size_t size) {
-    while (size > 1 && n <= size / 2) size /= 2;  // the upper half is empty
-    if (n < 2) return;
-    int const levels = log2_of_size(size), pass_levels = first_pass_levels(levels);
-    if (pass_levels == 1) clean_pass<1>(rows, n, size);
-    if (pass_levels == 2) clean_pass<2>(rows, n, size);
-    if constexpr (levels_per_pass >= 3)
-      if (pass_levels == 3) clean_pass<3>(rows, n, size);
-    if constexpr (levels_per_pass >= 4)
-      if (pass_levels == 4) clean_pass<4>(rows, n, size);
-    clean_sequences(rows, n, size >> pass_levels);
   }
   // Applies all levels to each bitonic sequence of `size` rows in [0, n).
   static void clean_sequences(Row* rows, std::size_t n, std::size_t size) {

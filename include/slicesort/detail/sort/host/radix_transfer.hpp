@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the rows of a tensor as contiguous columns of a radix tile, and stores them back: stages a
-// few rows at a time and transposes squares of elements in registers.
+// few rows at a time and transposes squares of elements in registers. Copies columns one by one if
+// they are few or contiguous.
 #pragma once
 
 #include <slicesort/detail/host/column_tile.hpp>
@@ -10,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 SLICESORT_DETAIL_BEGIN
 
@@ -36,11 +38,42 @@ SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane
           from + r * from_pitch + c, from_pitch, to + c * to_pitch + r, to_pitch);
 }
 
+// True if the columns of an operand are copied one by one.
+template <class T>
+bool copies_single_columns(tile_operand const& layout) {
+  return layout.width <= radix_columns<T> / 4 || layout.pitch == 1;
+}
+
+// Loads column c as keys. Returns the bits that some key has lost.
+template <class T>
+bits_t<T> load_column(column_tile<T> const& tile, int c, bits_t<T>* keys) {
+  using bits = bits_t<T>;
+  constexpr int lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
+  using V = portable::vec<bits, lanes>;
+  T const* const x = tile.x + tile.x_layout.start[c];
+  for (index_t i = 0; i < tile.rows; ++i)
+    std::memcpy(keys + i, x + i * tile.x_layout.pitch, sizeof(bits));
+  V lost{};
+  V const descending_mask = portable::broadcast<V>(tile.flip[c]);
+  for (index_t i = 0; i < tile.rows; i += lanes)  // the pitch has room for whole vectors
+    portable::store_lanes(
+        keys + i, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(keys + i), lost) ^
+                      descending_mask);
+  bits lost_bits[static_cast<std::size_t>(lanes)], any_lost = 0;
+  portable::store_lanes(lost_bits, lost);
+  for (bits lane_bits : lost_bits) any_lost |= lane_bits;
+  return any_lost;
+}
+
 // Loads the tile as keys. Sets in lost_bits[c] the bits that some key of column c has lost.
 template <class T>
 void load_columns(column_tile<T> const& tile, bits_t<T>* keys, index_t pitch,
                   bits_t<T>* lost_bits) {
   using bits = bits_t<T>;
+  if (copies_single_columns<T>(tile.x_layout)) {
+    for (int c = 0; c < tile.width; ++c) lost_bits[c] = load_column(tile, c, keys + c * pitch);
+    return;
+  }
   constexpr int columns = radix_columns<T>,
                 lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
   using V = portable::vec<bits, lanes>;
@@ -67,6 +100,13 @@ template <class T, class Element, class Output>
 void store_columns(Element const* from, index_t pitch, column_tile<T> const& tile,
                    tile_operand const& layout, Output* to) {
   constexpr int columns = radix_columns<T>;
+  if (copies_single_columns<T>(layout)) {
+    for (int c = 0; c < tile.width; ++c)
+      for (index_t i = 0; i < tile.rows; ++i)
+        std::memcpy(static_cast<void*>(to + layout.start[c] + i * layout.pitch),
+                    from + c * pitch + i, sizeof(Element));
+    return;
+  }
   alignas(64) Element stage[static_cast<std::size_t>(radix_rows_per_batch * columns)];
   for (index_t i = 0; i < tile.rows; i += radix_rows_per_batch) {
     int const count = tile.rows - i < radix_rows_per_batch ? static_cast<int>(tile.rows - i)

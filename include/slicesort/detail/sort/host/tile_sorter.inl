@@ -9,6 +9,8 @@
 #include <slicesort/detail/sort/host/codec.inl>
 #include <slicesort/detail/sort/host/ties.inl>
 #include <slicesort/detail/sort/host/tile_writer.inl>
+#include <slicesort/detail/sort/host/lane_sort.inl>
+#include <slicesort/detail/sort/host/column_sorter.inl>
 // clang-format on
 
 template <class T, class Codec>
@@ -151,22 +153,17 @@ class tile_sorter {
         row_in_group = 0;
       }
       row_vector& row = panel(p)[row_at<row_vector>(i)];
-      row_vector const sorted = row;
-      row = Codec::decode(sorted, descending_mask);
-      if (!lossy_[p] || !Codec::has_special(sorted, descending_mask)) continue;
-      for (int lane = 0; lane < used_lanes(p); ++lane) {
-        bits const key = Codec::key_of(sorted, lane);
-        bool const special =
-            key == 0 || key == static_cast<bits>(~bits{0}) ||
-            static_cast<bits>(key ^ descending_mask[lane]) == detail::sign_bit<bits>;
-        if (!special) continue;
-        bits value;
-        std::memcpy(&value,
-                    tile_.x + tile_.x_layout.start[first + lane] +
-                        (group_start + Codec::index_of(sorted, lane)) * tile_.x_layout.pitch,
-                    sizeof value);
-        Codec::set_key(row, lane, value);
-      }
+      if (!lossy_[p])
+        row = Codec::decode(row, descending_mask);
+      else
+        restore_special<Codec>(row, descending_mask, used_lanes(p), [&](int lane, index_t index) {
+          bits value;
+          std::memcpy(&value,
+                      tile_.x + tile_.x_layout.start[first + lane] +
+                          (group_start + index) * tile_.x_layout.pitch,
+                      sizeof value);
+          return value;
+        });
     }
   }
 
@@ -181,17 +178,17 @@ class tile_sorter {
        unsorted_[static_cast<std::size_t>(panels_per_tile)] = {};
 };
 
-// Sorts one or two tiles. If values must be restored by index, a codec without indices stores
-// nothing, and the indexed codec sorts again.
+// Sorts one or two tiles, one column per lane. If values must be restored by index, a codec without
+// indices stores nothing, and the indexed codec sorts again.
 template <class T, class Codec>
-void sort_tiles(column_tile<T> const* tiles, int count) {
+void sort_panels(column_tile<T> const* tiles, int count) {
   using sorter = tile_sorter<T, Codec>;
   sorter sorters[] = {sorter(tiles[0]), sorter(tiles[count - 1])};
   bool lossy = false;
   for (int i = 0; i < count; ++i) {
     bool const sorted = sorters[i].sort();
     if constexpr (!Codec::has_index)
-      if (!sorted) return sort_tiles<T, indexed_codec<T>>(tiles, count);
+      if (!sorted) return sort_panels<T, indexed_codec<T>>(tiles, count);
     (void)sorted;
     lossy |= sorters[i].lossy();
   }
@@ -202,6 +199,15 @@ void sort_tiles(column_tile<T> const* tiles, int count) {
     }
   }
   store_tiles<false>(sorters, count);
+}
+// Sorts one or two tiles.
+template <class T, class Codec>
+void sort_tiles(column_tile<T> const* tiles, int count) {
+  bool const single[] = {prefers_single_columns<T, Codec>(tiles[0]),
+                         prefers_single_columns<T, Codec>(tiles[count - 1])};
+  if (!single[0] && !single[1]) return sort_panels<T, Codec>(tiles, count);
+  for (int i = 0; i < count; ++i)
+    single[i] ? sort_single_columns<T, Codec>(tiles[i]) : sort_panels<T, Codec>(tiles + i, 1);
 }
 template <class T>
 void choose_tile_sort(target, bool with_indices, void (*&chosen)(column_tile<T> const*, int)) {

@@ -5,6 +5,7 @@
 #include "learning/flags.hpp"
 #include "learning/tasks/listops.hpp"
 #include "learning/tasks/mnist.hpp"
+#include "learning/tasks/pathfinder.hpp"
 #include "learning/tasks/published.hpp"
 #include "learning/tasks/synthetic.hpp"
 
@@ -23,6 +24,7 @@ inline std::map<std::string, std::string> task_descriptions() {
       {"adding", "add two marked numbers of --length"},
       {"order", "in which order two marked symbols of --length came"},
       {"listops", "nested lists of --shortest to --length symbols, generated"},
+      {"pathfinder", "are two disks on one path of --dashes, in generated images of 32 x 32"},
       {"noise", "bytes at random, of --length: to measure speed"},
       {"listops-tsv", "the Long Range Arena's ListOps, from its files in --data"},
       {"imdb", "reviews byte by byte, from the files in --data"},
@@ -61,6 +63,13 @@ inline task_maker add_listops(CLI::App& app) {
     return std::make_unique<listops>(*size);
   };
 }
+inline task_maker add_pathfinder(CLI::App& app) {
+  auto const size = std::make_shared<pathfinder::size_config>();
+  add_integer(app, "dashes", size->dashes, 3, 14);
+  add_integer(app, "single-dashes", size->single_dashes, 0, 1000);
+  add_sample_flags(app, *size);
+  return [size] { return std::make_unique<pathfinder>(*size); };
+}
 // Adds the flags of a published task: the folder, and a size if it is not 0.
 template <class Task>
 task_maker add_files(CLI::App& app, std::string const& name, index_t size = 0,
@@ -86,6 +95,7 @@ inline task_maker add_task(CLI::App& app, std::string const& name) {
   if (name == "adding") return add_synthetic<adding>(app);
   if (name == "order") return add_synthetic<temporal_order>(app);
   if (name == "listops") return add_listops(app);
+  if (name == "pathfinder") return add_pathfinder(app);
   if (name == "noise") return add_synthetic<noise>(app, {1000, 1, 10000, 100});
   if (name == "listops-tsv") return add_files<listops_tsv>(app, name, 2000);
   if (name == "imdb") return add_files<imdb>(app, name, 1000);

@@ -111,6 +111,12 @@ class Papers(unittest.TestCase):
         for run in papers.stored_results():
             self.assertTrue(all(run[key] for key in ("date", "machine", "commit", "command", "seeds")), run)
 
+    def test_the_page_has_the_results_with_a_class_token(self) -> None:
+        self.assertIn(papers.class_token_table() + "\n\n", self.DOCS)
+        for run in json.loads(papers.CLASS_TOKEN.read_text(encoding="utf-8")):
+            self.assertTrue(all(run[key] for key in ("date", "machine", "commit", "command", "tests")), run)
+            self.assertIn(run["model"], papers.SYNTHETIC_MODELS)
+
     def test_a_cell_has_the_best_run_of_its_model(self) -> None:
         self.assertEqual(papers.cell("listops", "sort-ascending"), "measured: 37.6 % at width 64 (class token, 1e-3)")
         self.assertTrue(papers.cell("listops", "mega-csp").endswith("--model mega-csp --set pool=cls --set rate=1e-3 --set block=gated --set group=0"))

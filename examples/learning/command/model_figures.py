@@ -104,10 +104,10 @@ def draw_spectra(runs: Runs, found: list[Run], path: Path, origin: str) -> None:
     """Draws the singular values of softmax attention's maps in every layer, beside those of a permutation."""
     run = next(run for run in found if run.model == "softmax")
     spectra = attention_spectra(read_safetensors(run.checkpoint), probe(runs, run), int(run.flags["heads"]))
-    values = {"a permutation (sort, CSP)": [1.0] * len(spectra[0])} | {f"softmax, layer {i}": list(map(float, s)) for i, s in enumerate(spectra, 1)}
+    values = {"sort, CSP: a permutation": [1.0] * len(spectra[0])} | {f"softmax, layer {i}": list(map(float, s)) for i, s in enumerate(spectra, 1)}
     shown = [Line(label, list(range(1, len(y) + 1)), y, f"{sum(v > 0.01 for v in y)}") for label, y in values.items()]
-    chart = Chart("Singular values of a layer's map", "relative to the greatest one; softmax: means over heads and samples", "index", "relative singular value",
-                  "above 1 %", (1e-6, 2), True)
+    chart = Chart("Singular values of a layer's map", "relative to the greatest one; softmax: means over heads and samples of a trained model",
+                  "index", "relative singular value", "above 1 %", (min(map(min, values.values())) / 2, 2), True)
     draw_chart(path, chart, shown, origin, {"title": chart.title, "says": chart.says, "origin": origin, "by_layer": values})
 
 

@@ -86,7 +86,7 @@ def class_token_table() -> str:
         if run is None:
             return "to run"
         step, accuracy = run["tests"][-1]
-        solved = next((f"; 95 % by {at:,}" for at, reached in run["tests"] if reached >= 0.95), "")
+        solved = next((f"; 95 % by {tested:,}" for tested, reached in run["tests"] if reached >= 0.95), "")
         return f"{100 * accuracy:.1f} % at {step:,}{solved}"
     lines = ["| task | rows | " + " | ".join(f"`{model}`" for model in SYNTHETIC_MODELS) + " |", "|" + "---|" * (2 + len(SYNTHETIC_MODELS))]
     for task in ("adding", "order"):

@@ -17,8 +17,9 @@ namespace learning {
 
 struct settings {
   std::string task = "adding", model = "chord";
-  std::string checkpoint, run_log;  ///< files; empty: none
+  std::string checkpoint, run_log, probe;  ///< files; empty: none
   index_t log_every = 100, test_every = 0, save_every = 0;
+  index_t shifts = 0;  ///< rows of a sample whose shifts are printed; 0: train
   double minutes = 0;  ///< limit of training in this call; 0: none
   bool dry_run = false;
   training_config training{};
@@ -31,6 +32,9 @@ struct settings {
     app.add_option("--checkpoint", checkpoint, "file to resume from and to write to");
     app.add_option("--run-log,--journal", run_log,
                    "file for events as JSON lines (--journal is deprecated)");
+    app.add_option("--probe", probe,
+                   "write the rows between the layers of a test batch to this file; train nothing");
+    add_integer(app, "shifts", shifts, 0, index_t{1} << 40);
     add_integer(app, "log-every", log_every, 1, INT64_MAX);
     add_integer(app, "test-every", test_every, 0, INT64_MAX);
     add_integer(app, "save-every", save_every, 0, INT64_MAX);
@@ -59,9 +63,10 @@ struct settings {
   }
   /// The flags that affect results. A run resumes only from a checkpoint with the same flags.
   std::string identity() const {
-    return flags_without({"checkpoint", "run-log", "log-every", "test-every", "save-every",
-                          "minutes", "threads", "dry-run", "data", "test-samples"},
-                         app_);
+    return flags_without(
+        {"checkpoint", "run-log", "log-every", "test-every", "save-every", "minutes", "threads",
+         "dry-run", "data", "test-samples", "probe", "shifts"},
+        app_);
   }
 
  private:

@@ -3,11 +3,13 @@
 // examples/learning/run calls it with the presets of models.json.
 #include "learning/checkpoint.hpp"
 #include "learning/flags.hpp"
+#include "learning/probe.hpp"
 #include "learning/progress.hpp"
 #include "learning/tasks/baselines.hpp"
 #include "learning/tasks/by_name.hpp"
 #include "learning/trainer.hpp"
 #include "models/catalog.hpp"
+#include "models/listing.hpp"
 #include "settings.hpp"
 
 #include <csignal>
@@ -52,6 +54,11 @@ class run {
     std::fflush(stdout);
   }
 
+  int save_probe() {
+    if (std::filesystem::exists(settings_.checkpoint)) load();
+    probe(*model_, trainer_, settings_.training.seed).save(settings_.probe);
+    return succeeded;
+  }
   int train() {
     if (!settings_.checkpoint.empty() && std::filesystem::exists(settings_.checkpoint)) load();
     log_.write(log_entry("start")
@@ -140,17 +147,6 @@ class run {
   progress progress_;
 };
 
-// Prints the accuracies of ListOps's baseline classifiers as a line of JSON.
-int print_baselines(task const& samples) {
-  constexpr index_t training_samples = 20000;
-  log_entry line("baselines");
-  for (baseline_classifier const& baseline : baseline_classifiers)
-    line.add(baseline.name,
-             baseline_accuracy(samples, baseline, training_samples, samples.size(split::test)));
-  std::fputs(line.text().c_str(), stdout);
-  return succeeded;
-}
-
 int run_command(CLI::App& app, int argc, char** argv) {
   settings s(app);
   bool list = false, baselines = false;
@@ -159,18 +155,17 @@ int run_command(CLI::App& app, int argc, char** argv) {
                "print the accuracies of ListOps's baseline classifiers (--readers is deprecated)");
   task_maker make_task;
   read_flags(app, argc, argv, [&] { make_task = add_task(app, baselines ? "listops" : s.task); });
-  if (list) {
-    for (auto const& [name, entry] : all_models())
-      std::printf("model %-26s %s\n", name.c_str(), entry.description.c_str());
-    for (auto const& [name, description] : task_descriptions())
-      std::printf("task  %-26s %s\n", name.c_str(), description.c_str());
+  if (list || s.shifts > 0 || baselines) {
+    std::string const text = list           ? list_names()
+                             : s.shifts > 0 ? shifts_as_json(s.request, s.shifts)
+                                            : baselines_as_json(*make_task());
+    std::fputs(text.c_str(), stdout);
     return succeeded;
   }
-  std::unique_ptr<task> samples = make_task();
-  if (baselines) return print_baselines(*samples);
-  run training_run(s, std::move(samples));
+  run training_run(s, make_task());
   training_run.print_size();
-  return s.dry_run ? succeeded : training_run.train();
+  if (s.dry_run) return succeeded;
+  return s.probe.empty() ? training_run.train() : training_run.save_probe();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Generated tasks: golden samples, labels of an independent evaluator, and distributions.
 #include "learning/tasks/baselines.hpp"
 #include "learning/tasks/listops.hpp"
+#include "learning/tasks/pathfinder.hpp"
 #include "learning/tasks/synthetic.hpp"
 
 #include <doctest/doctest.h>
@@ -12,6 +13,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace learning;
@@ -68,6 +70,54 @@ listops::size_config listops_lengths(index_t shortest, index_t longest) {
   listops::size_config size;
   size.shortest = shortest, size.longest = longest;
   return size;
+}
+
+pathfinder pathfinder_of(index_t dashes) {
+  pathfinder::size_config size;
+  size.dashes = dashes;
+  return pathfinder(size);
+}
+
+// Returns the dash that continues dash i: its tail is two gaps ahead, around a common pivot. -1 if
+// there is none.
+int next_dash(pathfinder_scene::scene const& paths, int i) {
+  using namespace pathfinder_scene;
+  point const pivot = paths[i].head.moved(gap, paths[i].direction);
+  for (int j = 0; j < paths.size(); ++j) {
+    dash const& next = paths[j];
+    if (next.tail.x == pivot.moved(gap, next.direction).x &&
+        next.tail.y == pivot.moved(gap, next.direction).y)
+      return j;
+  }
+  return -1;
+}
+
+// Distance between two dashes in pixels, from points an eighth of a pixel apart.
+double distance(pathfinder_scene::dash const& a, pathfinder_scene::dash const& b) {
+  double least = 1e9;
+  for (int i = 0; i <= 16; ++i)
+    for (int j = 0; j <= 16; ++j) {
+      auto const between = [&](int tail_a, int head_a, int tail_b, int head_b) {
+        return tail_a + (head_a - tail_a) * i / 16.0 - tail_b - (head_b - tail_b) * j / 16.0;
+      };
+      least = std::min(least, std::hypot(between(a.tail.x, a.head.x, b.tail.x, b.head.x),
+                                         between(a.tail.y, a.head.y, b.tail.y, b.head.y)));
+    }
+  return least / pathfinder_scene::pixel;
+}
+
+// Share of samples that the best threshold of a feature classifies, in either direction.
+double threshold_accuracy(std::vector<std::pair<double, int>> values) {
+  std::sort(values.begin(), values.end());
+  double ones = 0, below = 0, n = static_cast<double>(values.size()), best = 0, count = 0;
+  for (auto const& value : values) ones += value.second;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    below += values[i].second, ++count;
+    if (i + 1 < values.size() && values[i].first == values[i + 1].first) continue;
+    double const right = count - below + (ones - below);
+    best = std::max({best, right, n - right});
+  }
+  return best / n;
 }
 
 // Checks a share of n samples within four standard errors.
@@ -205,4 +255,93 @@ TEST_CASE("baseline classifiers of listops: accuracy grows with the features") {
     CHECK(share < expected[i] + 3 * error);
     CHECK(share > expected[i] - 3 * error - (i == 3 ? 0.02 : 0));
   }
+}
+TEST_CASE("pathfinder: sines are rounded to 2^-14, and a golden hash of images") {
+  double const pi = std::acos(-1.0);
+  for (int d = 0; d < 2 * pathfinder_scene::directions; ++d)
+    REQUIRE(std::fabs(pathfinder_scene::sine(d) - 16384 * std::sin(d * pi / 32)) < 0.501);
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (index_t const dashes : {6, 14}) {
+    pathfinder const task = pathfinder_of(dashes);
+    sample_buffer buffer(task.shape());
+    for (int s = 0; s < 4; ++s) {
+      task.write(s % 2 == 0 ? split::training : split::test, s, buffer.data);
+      for (std::int32_t const gray : buffer.tokens)
+        hash = (hash ^ static_cast<std::uint64_t>(gray)) * 0x100000001b3u;
+    }
+  }
+  CHECK(hash == 11999278089932834001u);
+}
+TEST_CASE("pathfinder: the path from the first disk ends at the second one if the class is 1") {
+  for (index_t const dashes : {6, 9, 14}) {
+    pathfinder const task = pathfinder_of(dashes);
+    for (int s = 0; s < 40; ++s) {
+      pathfinder::content const c = task.make_content(split::training, s);
+      int found = -1, length = 1, end = -1;
+      for (int i = 0; i < c.paths.size(); ++i) {
+        if (c.paths[i].tail.x == c.disks[0].x && c.paths[i].tail.y == c.disks[0].y) found = i;
+        if (c.paths[i].head.x == c.disks[1].x && c.paths[i].head.y == c.disks[1].y) end = i;
+      }
+      REQUIRE((found >= 0 && end >= 0));
+      for (int next; (next = next_dash(c.paths, found)) >= 0; ++length) found = next;
+      REQUIRE(length == dashes);
+      REQUIRE((found == end) == (c.label == 1));
+    }
+  }
+}
+TEST_CASE(
+    "pathfinder: distances between dashes and from the edge, disks in the image, distractors") {
+  pathfinder const task = pathfinder_of(6);
+  sample_buffer buffer(task.shape());
+  double distractors = 0;
+  for (int s = 0; s < 40; ++s) {
+    pathfinder::content const c = task.make_content(split::test, s);
+    task.write(split::test, s, buffer.data);
+    REQUIRE(buffer.data.label == c.label);
+    REQUIRE(*std::max_element(buffer.tokens.begin(), buffer.tokens.end()) == 255);
+    for (int i = 0; i < c.paths.size(); ++i) {
+      pathfinder_scene::dash const& a = c.paths[i];
+      REQUIRE(std::hypot(a.tail.x - a.head.x, a.tail.y - a.head.y) / 256 ==
+              doctest::Approx(2).epsilon(0.005));
+      for (int const x : {a.tail.x, a.tail.y, a.head.x, a.head.y})
+        REQUIRE((x >= 2 * 256 && x <= 30 * 256));
+      for (int j = 0; j < i; ++j) {  // around a common pivot, a turn below 90 degrees
+        bool const follows = next_dash(c.paths, i) == j || next_dash(c.paths, j) == i;
+        REQUIRE(distance(a, c.paths[j]) > (follows ? 1.41 : 1.95));
+      }
+    }
+    for (auto const& disk : c.disks)
+      REQUIRE(buffer.tokens[static_cast<std::size_t>(disk.y / 256 * 32 + disk.x / 256)] >= 127);
+    for (int const x : {c.paths[0].tail.x, c.paths[0].tail.y})
+      REQUIRE((x >= 14 * 256 && x <= 18 * 256));
+    distractors += c.paths.size() - 12;
+  }
+  CHECK(distractors / 40 > 15);  // of 20 in 10 paths
+}
+TEST_CASE("pathfinder: equally frequent classes, which the mean of the image does not tell") {
+  pathfinder const task = pathfinder_of(6);
+  sample_buffer buffer(task.shape());
+  int const n = 1000;
+  double ones = 0;
+  std::vector<std::pair<double, int>> means, distances;
+  for (int s = 0; s < n; ++s) {
+    task.write(split::training, s, buffer.data);
+    pathfinder::content const c = task.make_content(split::training, s);
+    double sum = 0;
+    for (std::int32_t const gray : buffer.tokens) sum += gray;
+    ones += buffer.data.label;
+    means.emplace_back(sum, buffer.data.label);
+    distances.emplace_back(std::hypot(c.disks[0].x - c.disks[1].x, c.disks[0].y - c.disks[1].y),
+                           buffer.data.label);
+  }
+  check_share(ones / n, 0.5, n);
+  CHECK(threshold_accuracy(means) < 0.56);
+  CHECK(threshold_accuracy(distances) < 0.64);
+}
+TEST_CASE("pathfinder: single dashes, and rejected sizes") {
+  pathfinder::size_config size;
+  size.dashes = 6, size.single_dashes = 1000;
+  pathfinder::content const c = pathfinder(size).make_content(split::test, 3);
+  CHECK(c.paths.size() > pathfinder_of(6).make_content(split::test, 3).paths.size() + 10);
+  for (index_t const dashes : {2, 15}) CHECK_THROWS_AS(pathfinder_of(dashes), task_error);
 }

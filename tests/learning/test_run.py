@@ -21,6 +21,7 @@ import digits
 from command import figures, page, papers, presets, tables
 from command.options import UsageError, parse
 from command.runs import Result, Run, Runs, read_run_log
+from report.command.build import python_with
 
 PROGRAM = os.environ.get("LEARNING_PROGRAM")
 SMALL = {"task": "adding", "length": "32", "model": "chord", "block": "bare", "width": "16", "hidden": "16", "pool": "flatten", "batch": "20",
@@ -110,9 +111,15 @@ class Papers(unittest.TestCase):
         for run in papers.stored_results():
             self.assertTrue(all(run[key] for key in ("date", "machine", "commit", "command", "seeds")), run)
 
+    def test_the_page_has_the_results_with_a_class_token(self) -> None:
+        self.assertIn(papers.class_token_table() + "\n\n", self.DOCS)
+        for run in json.loads(papers.CLASS_TOKEN.read_text(encoding="utf-8")):
+            self.assertTrue(all(run[key] for key in ("date", "machine", "commit", "command", "tests")), run)
+            self.assertIn(run["model"], papers.SYNTHETIC_MODELS)
+
     def test_a_cell_has_the_best_run_of_its_model(self) -> None:
         self.assertEqual(papers.cell("listops", "sort-ascending"), "measured: 37.6 % at width 64 (class token, 1e-3)")
-        self.assertTrue(papers.cell("listops", "mega-csp").endswith("--model mega-csp --set pool=cls --set rate=1e-3 --set block=gated --set group=0"))
+        self.assertEqual(papers.cell("listops", "mega-csp"), "to run: examples/learning/run --search small/listops-1999 --models mega-csp")
         with self.assertRaises(KeyError):
             papers.paper_table("csp/44")
 
@@ -136,6 +143,15 @@ class Figures(unittest.TestCase):
         self.assertEqual(figures.captions([whole, part], 1), ("one seed; dashed: the control without mixing", "none: ours\ncsp: ours, scaled: 10 of 20 steps"))
         self.assertIn("none can win here: the head reads all rows", figures.captions([dataclasses.replace(whole, pool="flatten"), part], 1)[1])
         self.assertEqual(figures.captions([part, part], 3), ("mean of 3 seeds, band from the least to the greatest", "all: ours, scaled: 10 of 20 steps"))
+
+
+    def test_the_measures_of_models(self) -> None:
+        python = python_with("numpy")
+        if subprocess.run([python, "-c", "import numpy"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no Python here has numpy")
+        process = subprocess.run([python, Path(__file__).with_name("check_model_figures.py")],
+                                 capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual((process.returncode, process.stdout), (0, "4 checks\n"), process.stderr)
 
 
 class Presets(unittest.TestCase):
@@ -170,7 +186,8 @@ class Presets(unittest.TestCase):
                            (["--table", "listops", "--models", "csp,,none"], "has an empty name"),
                            (["--table", "listops", "--model", "csp"], "tables and figures take --models"),
                            (["--table", "listops", "--lengths", "64"], "it is --set length=N"),
-                           (["--figure", "adding", "--set", "length=64"], "here it is --lengths"), (["--figure", "adding", "--torch"], "for --table speed"), (["--minutes", "-1"], "not a number of minutes")):
+                           (["--figure", "adding", "--set", "length=64"], "here it is --lengths"), (["--figure", "adding", "--torch"], "for --table speed"),
+                           (["--figure", "spectra", "--lengths", "9"], "--lengths is not for --figure spectra"), (["--minutes", "-1"], "not a number of minutes")):
             with self.assertRaisesRegex(UsageError, says):
                 parse(call)
 
@@ -284,6 +301,26 @@ class Program(unittest.TestCase):
         process = subprocess.run([*command_line(SMALL, steps="2", checkpoint=str(self.folder / "none")), "--dry-run"], check=True, capture_output=True, encoding="utf-8")
         self.assertRegex(process.stdout, r"chord on adding: \d+ parameters, [\d.]+ MB for them and their moments, [\d.]+ MB for a step")
         self.assertFalse((self.folder / "none").exists())
+
+    def test_a_probe_writes_the_rows_of_a_checkpoint(self) -> None:
+        checkpoint, probe = self.folder / "checkpoint", self.folder / "probe"
+        flags = {**SMALL, "model": "none", "pool": "cls", "steps": "2", "checkpoint": str(checkpoint)}
+        subprocess.run(command_line(flags), check=True, capture_output=True)
+        found = []
+        for path in (checkpoint, self.folder / "missing"):  # without a checkpoint, of the initial model
+            subprocess.run(command_line({**flags, "checkpoint": str(path), "probe": str(probe)}), check=True, capture_output=True)
+            found.append(tensor_bytes(probe))
+            self.assertIn(b'"rows.0":', probe.read_bytes())
+        self.assertFalse((self.folder / "missing").exists())
+        self.assertEqual(len(found[0]), len(found[1]))
+        self.assertNotEqual(*found)
+
+    def test_the_shifts_of_csp_are_printed(self) -> None:
+        call = [str(PROGRAM), "--shifts", "16", "--width", "4", "--layers", "2", "--heads", "2"]
+        lines = subprocess.run(call, check=True, capture_output=True, encoding="utf-8").stdout.splitlines()
+        shifts = {entry["shift"]: entry["rows"] for entry in map(json.loads, lines)}
+        self.assertEqual((shifts["linear"], shifts["per-head"], shifts["modular"]), ([4, 8, 12, 0] * 2, [0, 0, 2, 2] * 2, [0, 1, 2, 3] * 2))
+        self.assertEqual((shifts["power"][0], shifts["power"][-1], len(shifts)), (0, 15, 6))
 
     def test_rejected_arguments(self) -> None:
         for flags, says in (({"model": "chrd"}, "there is no model 'chrd'; there are chord"), ({"steps": "x"}, "--steps is 'x', must be a whole number from 1 to"),

@@ -7,6 +7,7 @@
 #include "learning/mixers/none.hpp"
 #include "learning/mixers/sorting.hpp"
 #include "learning/mixers/sparse_mix.hpp"
+#include "learning/probe.hpp"
 #include "learning/tasks/synthetic.hpp"
 #include "learning/trainer.hpp"
 #include "linked_operators.hpp"
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -163,4 +165,37 @@ TEST_CASE("a test does not change the model, and accepts an incomplete batch") {
   CHECK(t.test([] { return true; }).loss == result.loss);
   int batches = 0;
   CHECK(t.test([&] { return batches++ < 2; }).samples == 48);
+}
+TEST_CASE("a probe saves the rows between layers, and those of shuffled samples") {
+  noise const samples({length, 1, 100, 30});
+  encoder_config shape;
+  shape.width = 16, shape.hidden = 24, shape.layers = 2, shape.pool_kind = pooling::cls;
+  shape.position_kind = positions::none;
+  encoder<mixers::none<>, post_norm> model(samples.shape(), shape, {}, 5);
+  trainer run(model, samples, config(1));
+  char const* const path = "learning_training_probe.safetensors";
+  probe(model, run, 3).save(path);
+  std::string const bytes = read_file(path);
+  std::remove(path);
+  std::map<std::string, stored_tensor> found;
+  for (stored_tensor const& tensor : read_tensors(bytes).tensors) found[tensor.name] = tensor;
+  CHECK(found.size() == 10);  // three of rows and of shuffled, labels, lengths, tokens, order
+  auto const value = [&](std::string const& name, index_t i) {
+    return static_cast<float const*>(found.at(name).data)[i];
+  };
+  REQUIRE(found.at("order").shape == std::vector<index_t>{24, length});
+  bool is_shuffled = false;
+  for (std::string const layer : {"0", "1", "2"}) {
+    REQUIRE(found.at("rows." + layer).shape == std::vector<index_t>{24, length + 1, 16});
+    for (index_t b = 0; b < 24; ++b)
+      for (index_t n = 0; n <= length; ++n) {  // row 0 is the class token
+        index_t const source =
+            n == 0 ? 0 : 1 + static_cast<index_t>(value("order", b * length + n - 1));
+        is_shuffled = is_shuffled || source != n;
+        for (index_t i = 0; i < 16; ++i)  // without mixing and positions, rows move as they are
+          REQUIRE(value("shuffled." + layer, (b * (length + 1) + n) * 16 + i) ==
+                  value("rows." + layer, (b * (length + 1) + source) * 16 + i));
+      }
+  }
+  CHECK(is_shuffled);
 }

@@ -8,17 +8,18 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
 from report.command.build import Failed as NotInstalled
 from report.command.build import output_of as git_output, python_with
 
-from .build import Failed, build_program, output_of
-from .options import ROOT, UsageError, parse
+from .build import PROGRAM, Failed, build_program, output_of
+from .options import CURVES, MODEL_FIGURES, ROOT, UsageError, parse
 from .figures import curve_of, draw
 from .papers import listing, paper_table, paper_tables
-from .presets import flags_of, presets, scaled_by
+from .presets import flags_of, preset, presets, scaled_by
 from .runs import Runs
 
 TABLE_MODELS = ["sort-ascending", "csp", "chord", "softmax", "none"]
@@ -35,7 +36,7 @@ def describe_origin() -> str:
 def require_task_flags(o: argparse.Namespace, task: str, name: str, model: str, **extra: str) -> dict[str, str]:
     flags = flags_of(name, o.task, model, {**extra, **dict(o.set)})
     if flags["task"].removesuffix("-tsv") != task:
-        raise UsageError(f"--{'table' if o.table else 'figure'} {task} is of the task {task}, not of {flags['task']}")
+        raise UsageError(f"--{'table' if o.table else 'figure'} {o.table or o.figure} is of the task {task}, not of {flags['task']}")
     return flags
 
 
@@ -57,16 +58,40 @@ def make_table(o: argparse.Namespace, runs: Runs) -> None:
 
 
 def make_figure(o: argparse.Namespace, runs: Runs) -> None:
-    name, models, lengths = o.preset or f"paramixer/{o.figure}", o.models or FIGURE_MODELS, o.lengths or [128]
-    title = {"adding": "The adding problem", "order": "Temporal order"}[o.figure]
-    runs_flags = [require_task_flags(o, o.figure, name, model, length=str(length)) for length in lengths for model in models]
+    if o.figure in MODEL_FIGURES:
+        return make_model_figure(o, runs)
+    name, models, settings = o.preset or CURVES[o.figure], o.models or FIGURE_MODELS, dict(o.set)
+    paths = o.figure == "pathfinder"
+    title = {"adding": "The adding problem", "order": "Temporal order", "pathfinder": "Our Pathfinder"}[o.figure]
+    sizes = [settings.get("dashes", preset(name)["flags"].get("dashes"))] if paths else o.lengths or [128]
+    runs_flags = [require_task_flags(o, o.figure, name, model, **{"dashes" if paths else "length": str(size)}) for size in sizes for model in models]
     found = iter(runs.ensure_all(runs_flags, o.seeds))
-    for length in lengths:
+    for size in sizes:
         results = [next(found) for _ in models]
-        pool = "-cls" * (dict(o.set).get("pool") == "cls")
+        pool = "-cls" * (settings.get("pool") == "cls")
         series = [curve_of(seeds, scaled_by(name, seeds[0][0].flags, ("length",))) for seeds in results]
-        draw(o.results / f"{o.figure}-{length}{pool}", f"{title}, {length} rows" + ", class token" * bool(pool), series, o.seeds,
+        draw(o.results / f"{o.figure}-{size}{pool}", f"{title}, {size} {'dashes' if paths else 'rows'}" + ", class token" * bool(pool), series, o.seeds,
              baseline_lines(runs, results[0][0][0].flags), describe_origin())
+
+
+def make_model_figure(o: argparse.Namespace, runs: Runs) -> None:
+    from . import model_figures as figures  # requires numpy
+    path, settings = o.results / o.figure, dict(o.set)
+    if o.figure == "samples":
+        names = {f"{dashes} dashes": {"dashes": str(dashes), "model": "none", "width": "4", "hidden": "4"} for dashes in (6, 9, 14)}
+        figures.draw_samples(runs, [flags_of("small/pathfinder-hard", None, None, flags) for flags in names.values()], list(names), path, describe_origin())
+        return
+    if o.figure == "shifts":
+        figures.draw_shifts(runs.program, path, describe_origin())
+        return
+    models = ["softmax"] if o.figure == "spectra" else o.models or figures.MODELS
+    flags = [require_task_flags(o, "listops", o.preset or figures.PRESET, model, **figures.SETTINGS[o.figure], **settings) for model in models]
+    found = [seeds[0][0] for seeds in runs.ensure_all(flags, 1)]
+    origin = f"{o.preset or figures.PRESET}, {', '.join(f'{key} {value}' for key, value in figures.SETTINGS[o.figure].items())}\n{describe_origin()}"
+    if o.figure == "spectra":
+        figures.draw_spectra(runs, found, path, origin)
+    else:
+        figures.draw_depth(runs, o.figure, found, path, origin)
 
 
 def baseline_lines(runs: Runs, flags: dict[str, str]) -> dict[str, float]:
@@ -75,7 +100,7 @@ def baseline_lines(runs: Runs, flags: dict[str, str]) -> dict[str, float]:
     if task == "listops":
         from .tables import run_baselines
         return {"majority" if name == "nothing" else f"reads {name}": share for name, share in run_baselines(runs, flags).items()}
-    return {"adding": {"a constant 0.5": 0.1536}, "order": {"at random": 0.25}}.get(task, {})
+    return {"adding": {"a constant 0.5": 0.1536}, "order": {"at random": 0.25}, "pathfinder": {"at random": 0.5}}.get(task, {})
 
 
 def train_single(o: argparse.Namespace, runs: Runs) -> None:
@@ -86,16 +111,17 @@ def train_single(o: argparse.Namespace, runs: Runs) -> None:
     settings = [o.preset or task, *(f"{name}={value}" for name, value in o.set)]
     others = [flags_of(o.preset, o.task, model, dict(o.set)) for model in runs.models_of(task) if model != flags.get("model", "chord")]
     shown = [results, *(runs.load(other, o.seeds) for other in others)]
-    draw(o.results / re.sub(r"[^\w.=]+", "-", "-".join(settings)), ", ".join(settings),
+    draw(o.results / re.sub(r"[^\w.=]+", "-", "-".join(settings)), textwrap.shorten(", ".join(settings), 60, break_on_hyphens=False, placeholder=" .."),
          [curve_of(seeds, scaled_by(o.preset, seeds[0][0].flags)) for seeds in shown], o.seeds, baseline_lines(runs, flags), describe_origin())
     for run, result in results:
         print(f"seed {run.seed}: " + (f"accuracy {100 * result.accuracy:.2f} % after {result.step} steps" if result.test else "no test yet") + f"; {run.folder}")
 
 
-def list_all(built: Path) -> None:
+def list_all(program: Path) -> None:
+    """Lists presets, models, tasks and the papers' tables. Builds nothing: the program lists the models if there is one."""
     for name, preset in presets().items():
         print(f"preset {name:24} {preset['source']}")
-    print(output_of(built, "--list"), end="")
+    print(output_of(program, "--list") if program.exists() else "models and tasks: listed after the first run, which builds the training program\n", end="")
     print(listing())
 
 
@@ -109,18 +135,21 @@ def main(argv: list[str]) -> int:
             raise UsageError(f"there is no table '{o.table}'; there are listops, speed, {', '.join(known)}")
         print(paper_table(o.table).markdown(), end="")
         return 0
+    if o.list:
+        list_all(o.program or PROGRAM)
+        return 0
     built = o.program or build_program()
     python = python_with("matplotlib") if not o.torch else sys.executable
     if python != sys.executable:
         os.execv(python, [python, "-m", "command", *argv])
-    if o.list:
-        list_all(built)
-        return 0
     runs = Runs(built.resolve(), o.results, o.minutes, o.threads, o.data)
     if o.dry_run:
         dry_runs = [runs.run_of(flags_of(o.preset, o.task, model, dict(o.set)), 1) for model in o.models or [o.model]]
         return max(subprocess.run([*runs.command(run), "--dry-run"], check=False).returncode for run in dry_runs)
-    if o.table:
+    if o.search:
+        from .search import make_search
+        print(make_search(o, runs, describe_origin()).markdown())
+    elif o.table:
         make_table(o, runs)
     elif o.figure:
         make_figure(o, runs)

@@ -55,44 +55,86 @@ def captions(series: list[Curve], seeds: int) -> tuple[str, str]:
     return says, "\n".join(line for note in notes for line in textwrap.wrap(note, 110))
 
 
+@dataclass
+class Line:
+    """A line of a chart. `value` is the text at its end; `low` and `high` limit a band around it."""
+    label: str
+    x: list[float]
+    y: list[float]
+    value: str = ""
+    low: list[float] | None = None
+    high: list[float] | None = None
+
+    @property
+    def is_control(self) -> bool:
+        return self.label.startswith("none")
+
+
+@dataclass
+class Chart:
+    title: str
+    says: str
+    x_label: str
+    y_label: str
+    values: str  # heading of the values at the ends
+    y_limits: tuple[float, float]
+    logarithmic: bool = False
+
+
 def draw(path: Path, title: str, series: list[Curve | None], seeds: int, lines: dict[str, float], origin: str) -> None:
-    """Writes figure-<name>.json and pictures; `path` has no suffix."""
+    """Writes figure-<name>.json and pictures; `path` has no suffix. `lines` are shares by label, drawn as horizontal lines."""
     curves = [curve for curve in series if curve]
     if not curves:
         print(f"no figure {path.name}: no run has reached a test yet", file=sys.stderr)
         return
     says, below = captions(curves, seeds)
-    path.with_name(f"figure-{path.name}.json").write_text(json.dumps({"title": title, "says": says, "lines": lines, "origin": origin,
-                                                                      "curves": list(map(asdict, curves))}, indent=1) + "\n", encoding="utf-8")
+    data = {"title": title, "says": says, "lines": lines, "origin": origin, "curves": list(map(asdict, curves))}
+    shown = []
+    for curve in curves:
+        means, low, high = ([100 * share for share in shares] for shares in (curve.mean, curve.least, curve.greatest))
+        shown.append(Line(curve.model, curve.steps, means, f"{means[-1]:.1f} %", low, high))
+    chart = Chart(title, says, "training steps", "accuracy of the test, percent", "at the end", (0, 102))
+    draw_chart(path, chart, shown, f"{below}\n{origin}", data, {name: (100 * share, f"{100 * share:.1f} %") for name, share in lines.items()})
+
+
+def write_data(path: Path, data: dict) -> bool:
+    """Writes figure-<name>.json. Returns false if there is no matplotlib to draw a picture with."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_name(f"figure-{path.name}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if importlib.util.find_spec("matplotlib") is None:
         print("no pictures: there is no matplotlib (Debian: python3-matplotlib)", file=sys.stderr)
+        return False
+    return True
+
+
+def draw_chart(path: Path, chart: Chart, lines: list[Line], origin: str, data: dict, levels: dict[str, tuple[float, str]] = {}) -> None:
+    """Writes figure-<name>.json and a picture of lines; `levels` are horizontal lines, a height and its text by label."""
+    if not write_data(path, data):
         return
-    draw_picture(curves, lines, title, says, f"{below}\n{origin}", path)
-
-
-def draw_picture(series: list[Curve], lines: dict[str, float], title: str, says: str, origin: str, path: Path) -> None:
-    """Draws a curve per model, and a horizontal line for each of `lines`, which maps labels to shares."""
-    from report.pictures.style import End, finish, ink, label_ends, plt, save  # require matplotlib
+    from matplotlib.ticker import MaxNLocator
+    from report.pictures.style import End, finish, ink, label_ends, plt, save
 
     def figure_of(theme: str):
         figure, axis = plt.subplots(figsize=(6.8, 4.4))
-        colors, ends = iter(COLORS * len(series)), []
-        for curve in series:
-            control = curve.model.startswith("none")
-            color = on_paper(CONTROL if control else next(colors), theme)
-            means, low, high = ([100 * share for share in shares] for shares in (curve.mean, curve.least, curve.greatest))
-            axis.fill_between(curve.steps, low, high, color=color, alpha=0.17, linewidth=0)
-            axis.plot(curve.steps, means, "--" if control else "-", color=color, marker="o")
-            ends.append(End(curve.steps[-1], means[-1], curve.model, color, values=[f"{means[-1]:.1f} %"]))
-        last_step = max(curve.steps[-1] for curve in series)
-        axis.set_xlim(0, 1.03 * last_step)
-        for name, share in lines.items():
-            axis.axhline(100 * share, color=ink(soft=True), linewidth=0.9, linestyle=":")
-            ends.append(End(1.03 * last_step, 100 * share, name, ink(soft=True), values=[f"{100 * share:.1f} %"]))
-        axis.set_ylim(0, 102)
-        axis.set_xlabel("training steps")
-        axis.set_ylabel("accuracy of the test, percent")
-        label_ends(axis, ends, ["at the end"])
-        finish(figure, title, says, origin)
+        colors, ends = iter(COLORS * len(lines)), []
+        for line in lines:
+            color = on_paper(CONTROL if line.is_control else next(colors), theme)
+            if line.low and line.high:
+                axis.fill_between(line.x, line.low, line.high, color=color, alpha=0.17, linewidth=0)
+            axis.plot(line.x, line.y, "--" if line.is_control else "-", color=color, marker="o" if len(line.x) < 30 else "")
+            ends.append(End(line.x[-1], line.y[-1], line.label, color, values=[line.value]))
+        last = max(line.x[-1] for line in lines)
+        axis.set_xlim(0, 1.03 * last)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        for name, (height, text) in levels.items():
+            axis.axhline(height, color=ink(soft=True), linewidth=0.9, linestyle=":")
+            ends.append(End(1.03 * last, height, name, ink(soft=True), values=[text]))
+        if chart.logarithmic:
+            axis.set_yscale("log")
+        axis.set_ylim(*chart.y_limits)
+        axis.set_xlabel(chart.x_label)
+        axis.set_ylabel(chart.y_label)
+        label_ends(axis, ends, [chart.values])
+        finish(figure, chart.title, chart.says, origin)
         return figure
     save(figure_of, path)

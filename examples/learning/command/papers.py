@@ -8,10 +8,10 @@ from .presets import HERE
 from .tables import Table
 
 RESULTS = ROOT / "docs/learning/results/listops.json"
+CLASS_TOKEN = ROOT / "docs/learning/results/class_token.json"
+SYNTHETIC_MODELS = ("sort-ascending", "softmax", "chord", "cdil", "none")
 STATES = ("measured", "to run", "needs --data", "quoted", "excluded")
-TO_RUN = "examples/learning/run --preset nystromformer/listops --model {model} --set pool=cls --set rate=1e-3"
-SETTINGS = {"csp-none-ascending": " --set group=0", "mega": " --set block=gated", "mega-chunk": " --set block=gated",
-            "mega-csp": " --set block=gated --set group=0"}  # by model
+TO_RUN = "examples/learning/run --search small/listops-1999 --models {model}"
 COLUMNS = {"model": "model", "settings": "head reads, rate", "accuracy": "accuracy", "test loss": "test loss", "better than": "better than",
            "minutes": "minutes", "published": "published"}
 
@@ -35,7 +35,7 @@ def cell(rule: str | dict[str, str], model: str) -> str:
     best = next((run for run in stored_results() if run["model"] == model), None)
     if best:
         return f"measured: {best['accuracy']} % at width 64 ({best['settings']})"
-    return "to run: " + TO_RUN.replace("{model}", model) + SETTINGS.get(model, "")
+    return "to run: " + TO_RUN.replace("{model}", model)
 
 
 def cells(table: dict) -> list[list[str]]:
@@ -74,5 +74,23 @@ def results_table() -> str:
     return "\n".join(lines + ["|" + "|".join(text(run, key) for key in COLUMNS) + "|" for run in stored_results()])
 
 
+def class_token_table() -> str:
+    """Returns the table of the adding problem and temporal order with a class token for docs/learning/README.md: the
+    accuracy, the step of that test, and the first tested step with 95 %."""
+    runs = json.loads(CLASS_TOKEN.read_text(encoding="utf-8"))
+
+    def text(task: str, rows: int, model: str) -> str:
+        run = next((run for run in runs if (run["task"], run["rows"], run["model"]) == (task, rows, model)), None)
+        if run is None:
+            return "to run"
+        step, accuracy = run["tests"][-1]
+        solved = next((f"; 95 % by {tested:,}" for tested, reached in run["tests"] if reached >= 0.95), "")
+        return f"{100 * accuracy:.1f} % at {step:,}{solved}"
+    lines = ["| task | rows | " + " | ".join(f"`{model}`" for model in SYNTHETIC_MODELS) + " |", "|" + "---|" * (2 + len(SYNTHETIC_MODELS))]
+    for task in ("adding", "order"):
+        lines += [f"| {task} | {rows:,} | " + " | ".join(text(task, rows, model) for model in SYNTHETIC_MODELS) + " |" for rows in (128, 256, 512, 1024, 2048, 4096)]
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
-    print(results_table())
+    print(results_table(), class_token_table(), sep="\n\n")

@@ -77,6 +77,10 @@ class Run:
     def log(self) -> Path:
         return self.folder / "log.jsonl"
 
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint.safetensors"
+
     def result(self) -> Result:
         return read_run_log(self.log)
 
@@ -135,7 +139,7 @@ class Runs:
             print(f"{prefix}{run.folder.name}: done before", file=sys.stderr)
             return run
         run.folder.mkdir(parents=True, exist_ok=True)
-        command = self.command(run) + ["--checkpoint", str(run.folder / "checkpoint.safetensors"), "--run-log", str(run.log)]
+        command = self.command(run) + ["--checkpoint", str(run.checkpoint), "--run-log", str(run.log)]
         if self.minutes:
             command += ["--minutes", f"{self.minutes - before.seconds / 60:.6g}"]
         if "save-every" not in flags:

@@ -8,9 +8,11 @@
 #include "learning/layers/embedding.hpp"
 #include "learning/layers/pool.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace learning {
@@ -28,8 +30,21 @@ class model {
 
   parameters<T>& params() { return parameters_; }
 
+  /// Sets a function that forward calls with the rows `[batch, length, width]` before the first
+  /// layer and after each layer. Empty: none.
+  void set_observer(std::function<void(tensor3<T const>)> observer) {
+    observer_ = std::move(observer);
+  }
+
  protected:
+  void observe(context<T>& c, tensor3<T const> rows) const {
+    if (observer_) c.compute([&] { observer_(rows); });
+  }
+
   parameters<T> parameters_;
+
+ private:
+  std::function<void(tensor3<T const>)> observer_;
 };
 
 /// The configuration of an encoder. The task determines the shapes of input and output.
@@ -90,10 +105,12 @@ class encoder final : public model<typename Mixer::element> {
       second_dropout_.apply(c, flat(dropped));
       x = dropped;
     }
+    this->observe(c, x);
     for (auto const& layer : layers_) {
       tensor3<T> const next = c.keep(e);
       layer->forward(c, x, next);
       x = next;
+      this->observe(c, x);
     }
     last_ = x;
     if (norm_) {

@@ -75,6 +75,13 @@ class trainer {
     }
     return total;
   }
+  /// Returns the first batch of test samples.
+  batch<float> first_test_batch() { return batches_.test_batch(threads_, 0); }
+  /// Runs forward without training.
+  void forward(batch<float> const& input) {
+    allocate();
+    run(input, false);
+  }
 
  private:
   void allocate() {

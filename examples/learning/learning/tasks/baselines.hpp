@@ -3,12 +3,14 @@
 // only if its accuracy is higher.
 #pragma once
 
+#include "learning/progress.hpp"
 #include "learning/tasks/listops.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -110,6 +112,16 @@ inline double baseline_accuracy(task const& source, baseline_classifier const& b
     correct += predicted == s.label ? 1 : 0;
   }
   return static_cast<double>(correct) / static_cast<double>(test_samples);
+}
+
+/// Returns the accuracies of all baseline classifiers as a line of JSON.
+inline std::string baselines_as_json(task const& samples) {
+  constexpr index_t training_samples = 20000;
+  log_entry line("baselines");
+  for (baseline_classifier const& baseline : baseline_classifiers)
+    line.add(baseline.name,
+             baseline_accuracy(samples, baseline, training_samples, samples.size(split::test)));
+  return line.text();
 }
 
 }  // namespace learning

@@ -5,8 +5,10 @@
 #include "learning/flags.hpp"
 #include "learning/tasks/listops.hpp"
 #include "learning/tasks/mnist.hpp"
+#include "learning/tasks/pathfinder.hpp"
 #include "learning/tasks/published.hpp"
 #include "learning/tasks/synthetic.hpp"
+#include "learning/tasks/validation.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -23,6 +25,7 @@ inline std::map<std::string, std::string> task_descriptions() {
       {"adding", "add two marked numbers of --length"},
       {"order", "in which order two marked symbols of --length came"},
       {"listops", "nested lists of --shortest to --length symbols, generated"},
+      {"pathfinder", "are two disks on one path of --dashes, in generated images of 32 x 32"},
       {"noise", "bytes at random, of --length: to measure speed"},
       {"listops-tsv", "the Long Range Arena's ListOps, from its files in --data"},
       {"imdb", "reviews byte by byte, from the files in --data"},
@@ -61,6 +64,13 @@ inline task_maker add_listops(CLI::App& app) {
     return std::make_unique<listops>(*size);
   };
 }
+inline task_maker add_pathfinder(CLI::App& app) {
+  auto const size = std::make_shared<pathfinder::size_config>();
+  add_integer(app, "dashes", size->dashes, 3, 14);
+  add_integer(app, "single-dashes", size->single_dashes, 0, 1000);
+  add_sample_flags(app, *size);
+  return [size] { return std::make_unique<pathfinder>(*size); };
+}
 // Adds the flags of a published task: the folder, and a size if it is not 0.
 template <class Task>
 task_maker add_files(CLI::App& app, std::string const& name, index_t size = 0,
@@ -78,14 +88,11 @@ task_maker add_files(CLI::App& app, std::string const& name, index_t size = 0,
   };
 }
 
-}  // namespace detail
-
-/// Adds the flags of a task. Throws `usage_error` for an unknown name.
-inline task_maker add_task(CLI::App& app, std::string const& name) {
-  using namespace detail;
+inline task_maker add_named_task(CLI::App& app, std::string const& name) {
   if (name == "adding") return add_synthetic<adding>(app);
   if (name == "order") return add_synthetic<temporal_order>(app);
   if (name == "listops") return add_listops(app);
+  if (name == "pathfinder") return add_pathfinder(app);
   if (name == "noise") return add_synthetic<noise>(app, {1000, 1, 10000, 100});
   if (name == "listops-tsv") return add_files<listops_tsv>(app, name, 2000);
   if (name == "imdb") return add_files<imdb>(app, name, 1000);
@@ -94,6 +101,20 @@ inline task_maker add_task(CLI::App& app, std::string const& name) {
   if (name == "mnist") return add_files<mnist>(app, name, 1, "patch");
   throw usage_error("there is no task '" + name + "'; there are " +
                     list_nearest(name, task_descriptions()));
+}
+
+}  // namespace detail
+
+/// Adds the flags of a task. Throws `usage_error` for an unknown name. `--validation N` tests on
+/// the last N training samples, which do not train.
+inline task_maker add_task(CLI::App& app, std::string const& name) {
+  task_maker const make = detail::add_named_task(app, name);
+  auto const held_out = std::make_shared<index_t>(0);
+  add_integer(app, "validation", *held_out, 0, max_samples);
+  return [make, held_out]() -> std::unique_ptr<task> {
+    if (*held_out == 0) return make();
+    return std::make_unique<validation>(make(), *held_out);
+  };
 }
 
 }  // namespace learning

@@ -50,6 +50,7 @@ TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16
     auto const p = make_random_problem<T>(e, 5, lengths);
     auto const perm = make_saved<std::uint16_t>(p.perm);
     for (unsigned threads : {1u, 3u}) {
+      if (SLICESORT_TEST_TSAN && threads == 1) continue;
       ss::exec::host const exec{threads};
       CAPTURE(e.channels);
       on_line<T> const x(p.x, row_major(e), offset), dy(p.dy, row_major(e), offset);
@@ -61,7 +62,9 @@ TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16
       CHECK((y.padding_intact() && dx.padding_intact()));
     }
   };
-  for (index_t c : {256, 257, 289, 320}) check({1, 300, c}, 0, {});
+  // ThreadSanitizer needs no other widths: threads share tasks, whose tiles are their own.
+  for (index_t c : {256, 257, 289, 320})
+    if (!SLICESORT_TEST_TSAN || c == 289) check({1, 300, c}, 0, {});
   check({9, 290, 32}, 0, {290, 1, 0, 257, 33, 31, 256, 290, 5});
   check({2, 700, static_cast<index_t>(1024 / sizeof(T))}, 0, {});
   check({2, 700, static_cast<index_t>(1024 / sizeof(T))}, 1, {699, 350});

@@ -14,7 +14,7 @@ TEST_CASE_TEMPLATE("same bits for any number of threads", T, float, float16) {
   auto const p = make_mixed_problem<T>({5, 90, 37}, all_kinds, 1, irregular);
   auto const with_lengths =
       make_mixed_problem<T>({5, 90, 37}, all_kinds, 1, irregular, {90, 0, 5, 89, 64});
-  for (ss::isa set : {ss::isa::portable, ss::isa::best})
+  for (ss::isa set : portable_and_best_isa())
     for (unsigned threads : {1u, 2u, 3u, 8u, 33u})
       for (auto const* problem : {&p, &with_lengths}) {
         ss::exec::host const exec{threads, set};

@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("same bits for any number of threads and executor", T, float,
       random_stream random(++seed);
       auto const p = normal_mix<T>(e, 4, 3, residual, seed, random_lengths(e, seed));
       auto const saved = ss::save_every(static_cast<index_t>(random.below(3)));
-      for (ss::isa set : {ss::isa::portable, ss::isa::best})
+      for (ss::isa set : portable_and_best_isa())
         for (unsigned threads : {1u, 2u, 3u, 4u, 33u})
           CHECK(check_mix(p, ss::exec::host{threads, set}, saved) == "");
       for (auto schedule : {test_executor::schedule::forwards, test_executor::schedule::backwards,

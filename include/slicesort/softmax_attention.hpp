@@ -37,9 +37,9 @@ SLICESORT_OPERATORS_BEGIN
 ///   (`attention_inputs`); the state: `saved_extents`. Any strides: `split_heads` views `[batch,
 ///   length, heads * channels]` in this form. Inputs that heads or samples share have a stride of
 ///   0; their gradients have separate elements for each head or sample.
-/// - **Grouped heads** (`streaming` only): k and v may have a divisor of q's heads (GQA; MQA with
-///   one). With `g = q.heads / k.heads`, query heads `g * h` to `g * h + g - 1` read head h of k
-///   and v, and dk and dv are sums over them, in order and rounded once.
+/// - **Grouped heads** k and v may have a divisor of q's heads (GQA; MQA with one). With `g =
+///   q.heads / k.heads`, query heads `g * h` to `g * h + g - 1` read head h of k and v, and dk and
+///   dv are sums over them, in order and rounded once.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors have
 ///   the same type, except the state of `streaming`, which has the accumulator's type (double for
 ///   double, else float).
@@ -76,9 +76,7 @@ class softmax_attention {
       "slicesort: a mask needs `key_range range(index_t query, index_t keys) const` or `bool "
       "allows(index_t query, index_t key) const`.");
   using traits = detail::attention_traits<Algorithm>;
-  // Only streaming has grouped heads.
-  static constexpr auto allowed_heads =
-      traits::saves_weights ? detail::kv_heads::equal_q : detail::kv_heads::divide_q;
+  static constexpr auto allowed_heads = detail::kv_heads::divide_q;
 
   using op = typename traits::template op<Mask>;
   template <class T>

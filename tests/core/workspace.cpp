@@ -258,9 +258,9 @@ void for_each_attention_shape(F const& f) {
 // least_bytes(is_host) otherwise.
 template <class Op, class Forward, class Bytes>
 void check_attention_workspace(char const* name, Op const& op, extents4 q, extents4 v,
-                               index_t kv_heads, Forward const& forward, Bytes const& least_bytes) {
+                               Forward const& forward, Bytes const& least_bytes) {
   extents4 const y{q.batch, q.heads, q.length, v.channels},
-      k{q.batch, kv_heads, v.length, q.channels};
+      k{q.batch, v.heads, v.length, q.channels};
   for_each_policy([&](any_exec const& exec) {
     ss::attention_inputs<float> const in{view_of_nothing<float const>(1, q),
                                          view_of_nothing<float const>(2, k),
@@ -283,12 +283,16 @@ TEST_CASE("softmax_attention") {
   for_each_attention_shape([&](extents4 q, extents4 v, double scale) {
     auto const check_op = [&](auto const& op, bool is_materialized) {
       check_attention_workspace(
-          "softmax_attention", op, q, v, is_materialized ? q.heads : v.heads,
+          "softmax_attention", op, q, v,
           [&](auto const& exec, auto const& inputs, auto const& y) {
             return op.forward(exec, inputs, y, ss::no_saved);
           },
           [&](bool host) {
-            if (is_materialized) return int128{4} * q.length * v.length;
+            int128 const group = q.heads / v.heads, pairs = int128{q.length} * v.length;
+            // The maps of a group on a device; on the host one map, and gradients summed over it.
+            if (is_materialized && !host) return 4 * group * pairs;
+            if (is_materialized)
+              return 4 * (pairs + (group > 1 ? int128{v.length} * (q.channels + v.channels) : 0));
             return host ? attention_tile_bytes(q, v) : int128{8} * q.batch * q.heads * q.length;
           });
     };
@@ -301,7 +305,7 @@ TEST_CASE("pointwise_attention") {
   for_each_attention_shape([&](extents4 q, extents4 v, double scale) {
     ss::pointwise_attention<pattern_mask> const op{scale};
     check_attention_workspace(
-        "pointwise_attention", op, q, v, v.heads,
+        "pointwise_attention", op, q, v,
         [&](auto const& exec, auto const& inputs, auto const& y) {
           return op.forward(exec, inputs, y);
         },

@@ -92,8 +92,7 @@ TEST_CASE_TEMPLATE("grouped heads", T, float, double, float16, bfloat16) {
       }
       solved_attention<T> const solved(p);
       for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
-        CHECK(check_attention(solved, exec, ss::streaming{},
-                              memory_layout{static_cast<int>(seed % 3)}) == "");
+        CHECK(check_attention(solved, exec, memory_layout{static_cast<int>(seed % 3)}) == "");
       });
     }
 }

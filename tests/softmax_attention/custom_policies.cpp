@@ -121,9 +121,10 @@ TEST_CASE("mask types match the same masks selected at run time") {
 
 TEST_CASE_TEMPLATE("a user-defined product", T, float, double, float16, bfloat16) {
   std::uint64_t seed = 500;
-  for (attention_size size : {attention_size{1, 2, 33, 40, 8, 8},
-                              attention_size{2, 1, 17, 9, 5, 12}, attention_size{1, 1, 1, 20, 3, 4},
-                              attention_size{2, 2, 0, 5, 4, 3}, attention_size{1, 3, 12, 12, 0, 6}})
+  for (attention_size size :
+       {attention_size{1, 2, 33, 40, 8, 8}, attention_size{2, 1, 17, 9, 5, 12},
+        attention_size{1, 1, 1, 20, 3, 4}, attention_size{2, 2, 0, 5, 4, 3},
+        attention_size{1, 3, 12, 12, 0, 6}, attention_size{2, 6, 19, 21, 8, 5, 3}})
     for (int rejection_period : {0, 1, 2})
       for (int layout : {0, 3}) {
         solved_attention<T> const solved(random_attention<T>(size, ++seed));

@@ -124,8 +124,8 @@ TEST_CASE_TEMPLATE("one head at a time, and repeated calls", T, float, double, f
 TEST_CASE_TEMPLATE("grouped heads", T, float, double, bfloat16) {
   std::uint64_t seed = 100;
   for (attention_size size :
-       {attention_size{2, 4, 40, 35, 8, 9, 2}, attention_size{1, 6, 17, 70, 33, 32, 6}})
-    for (auto algorithm : {ss::streaming{}, ss::streaming{ss::products::native}}) {
+       {attention_size{2, 4, 40, 35, 8, 9, 2}, attention_size{1, 6, 17, 70, 33, 32, 6}}) {
+    auto const check_algorithm = [&](auto algorithm) {
       auto const p = random_attention<T>(size, ++seed);
       attention_problem<T> repeated = p;
       repeated.size.group = 1;
@@ -153,18 +153,22 @@ TEST_CASE_TEMPLATE("grouped heads", T, float, double, bfloat16) {
         CHECK(same_bits(grouped.dq, separate.dq));
         CHECK(same_bits(grouped.dbias, separate.dbias));
       });
-      if (!testing(backend_kind::host)) continue;
+      if (!testing(backend_kind::host)) return;
       auto const expected = run_attention(p, ss::exec::host{}, algorithm);
       for (unsigned threads : {2u, 5u})
         CHECK(same_results(run_attention(p, ss::exec::host{threads}, algorithm), expected));
-      if (algorithm.kind == ss::products::native) {
+      if (uses_native_products<T>(algorithm, ss::exec::host{})) {
         solved_attention<T> const solved(p);
         CHECK(check_attention(solved, ss::exec::host{2}, algorithm) == "");
       } else {
         for (ss::isa set : available_isas())
           CHECK(same_results(run_attention(p, ss::exec::host{2, set}, algorithm), expected));
       }
-    }
+    };
+    check_algorithm(ss::streaming{});
+    check_algorithm(ss::streaming{ss::products::native});
+    check_algorithm(ss::materialized<>{});
+  }
 }
 
 TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {

@@ -65,6 +65,9 @@ inline void check_kv_heads(checker& c, attention_view const& v, attention_view c
   if (count != heads && (count < 1 || heads < 1 || heads % count != 0))
     c.fail(error_kind::argument, "%s.heads is %lld, must divide %lld (%s.heads)", v.name,
            static_cast<long long>(count), static_cast<long long>(heads), q.name);
+  if (count != heads && heads > index_t{0xffffffff})
+    c.fail(error_kind::argument, "%s.heads is %lld, must be below 2^32 for grouped heads", q.name,
+           static_cast<long long>(heads));
 }
 // Checks that `view` has the length of `rows` and the width of `width`.
 inline void check_matrix(checker& c, attention_view const& view, attention_view const& rows,

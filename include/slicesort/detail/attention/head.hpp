@@ -36,4 +36,12 @@ struct attention_head {
   }
 };
 
+// Calls f(sample * heads + head, is_first, is_last) for the query heads that share a head of k and
+// v, in order.
+template <class F>
+void for_each_head_of_kv(attention_sizes const& sizes, index_t kv_pair, F const& f) {
+  index_t const group = sizes.group();
+  for (index_t i = 0; i < group; ++i) f(kv_pair * group + i, i == 0, i == group - 1);
+}
+
 SLICESORT_DETAIL_END

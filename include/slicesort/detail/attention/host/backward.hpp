@@ -262,11 +262,10 @@ void streaming_backward(host_exec const& exec, attention_config const& config,
   if (task_out.needs_head_pass())
     for_each_task(exec, shape.kv_pairs(), [&](unsigned thread, index_t task) {
       auto const workspace = layout.workspaces[thread];
-      index_t const group = shape.group();
-      for (index_t i = 0; i < group; ++i)
-        attention_backward_task<T>(config, kernels, in, state, task_out, workspace,
-                                   task * group + i)
-            .run(i == 0, i == group - 1);
+      for_each_head_of_kv(shape, task, [&](index_t flat_head, bool is_first, bool is_last) {
+        attention_backward_task<T>(config, kernels, in, state, task_out, workspace, flat_head)
+            .run(is_first, is_last);
+      });
     });
   if (shape.dbias.layout == dbias_layout::relative)
     reduce_distance_sums(exec, row_access<T>(kernels), shape, layout.distance_sums, dbias,

@@ -45,7 +45,8 @@ struct matrix_side {
 };
 
 // c = alpha * a * b, or c += alpha * a * b. Elements past a sample's length are treated as 0 and
-// not read.
+// not read. Grouped heads share a matrix b, or are summed: head h of c is the sum over heads
+// `heads_per_sum` * h to `heads_per_sum` * (h + 1) - 1 of a and b, in order.
 template <class T, class Out>
 struct multiply_heads_kernel {
   static constexpr int max_threads = 128;
@@ -59,7 +60,8 @@ struct multiply_heads_kernel {
   head_matrices<T const> a, b;
   head_matrices<Out> c;
   matrix_side rows, columns, depth;
-  index_t heads;
+  index_t heads;  // of c
+  index_t heads_per_b = 1, heads_per_sum = 1;
   grad_mode mode;
   attention_lengths lengths;
   index_t sample;
@@ -81,21 +83,26 @@ struct multiply_heads_kernel {
     index_t const tile_index = block.index() / column_tiles();
     index_t const row = tile_index % row_tiles() * rows_per_block, head = tile_index / row_tiles();
     index_t const valid_depth = valid_extent(depth);
-    head_rows<T> const a_rows = rows_of_head(a, head, valid_extent(rows), valid_depth),
-                       b_rows =
-                           rows_of_head(b.transposed(), head, valid_extent(columns), valid_depth);
     register_tile<A, 1, columns_per_block / 8> sums;
     sums.clear();
     SLICESORT_NO_UNROLL
-    for (index_t k = 0; k < valid_depth; k += k_step) {
-      block.sync();
-      load_tile_async<k_step>(block, a_tile, a_rows, row, rows_per_block, k);
-      load_tile_async<k_step>(block, b_tile, b_rows, column, columns_per_block, k);
-      block.await_copies();
-      block.sync();
-      block.template mma_abt<k_step>(
-          sums, a_tile + block.rank() / 32 * (16 * vectors_per_row), b_tile,
-          valid_depth - k < k_step ? static_cast<int>(valid_depth - k) : k_step);
+    // Counted in 32 bits (check_kv_heads), which saves registers.
+    for (unsigned term = 0; term < static_cast<unsigned>(heads_per_sum); ++term) {
+      index_t const a_head = head * heads_per_sum + term;
+      head_rows<T> const a_rows = rows_of_head(a, a_head, valid_extent(rows), valid_depth),
+                         b_rows = rows_of_head(b.transposed(), a_head / heads_per_b,
+                                               valid_extent(columns), valid_depth);
+      SLICESORT_NO_UNROLL
+      for (index_t k = 0; k < valid_depth; k += k_step) {
+        block.sync();
+        load_tile_async<k_step>(block, a_tile, a_rows, row, rows_per_block, k);
+        load_tile_async<k_step>(block, b_tile, b_rows, column, columns_per_block, k);
+        block.await_copies();
+        block.sync();
+        block.template mma_abt<k_step>(
+            sums, a_tile + block.rank() / 32 * (16 * vectors_per_row), b_tile,
+            valid_depth - k < k_step ? static_cast<int>(valid_depth - k) : k_step);
+      }
     }
     SLICESORT_UNROLL
     for (int j = 0; j < sums.count; ++j) sums[j] *= alpha;
@@ -104,6 +111,17 @@ struct multiply_heads_kernel {
     store_tile<columns_per_block>(block, reinterpret_cast<A*>(a_tile), sums, 0,
                                   head_results<Out>(output, {0, head}, valid_extent(rows), mode),
                                   row, 1, column);
+  }
+
+  // Turns a sum over heads whose matrices are adjacent along the depth into one product. For
+  // samples without lengths.
+  void join_adjacent_heads() {
+    if (heads_per_sum == 1 || a.head_stride != depth.size * a.column_stride ||
+        b.head_stride != depth.size * b.row_stride)
+      return;
+    depth.size *= heads_per_sum;
+    a.head_stride *= heads_per_sum, b.head_stride *= heads_per_sum;
+    heads_per_sum = 1;
   }
 
  private:
@@ -128,28 +146,54 @@ gemm_operand operand_of(head_matrices<T> const& matrices) {
           matrices.column_stride, matrices.head_stride};
 }
 
-// Multiplies with the caller's BLAS. Falls back to the kernel above if samples have lengths or the
-// BLAS rejects the call.
+// Multiplies with the caller's BLAS, or with the kernel above if the BLAS rejects the call. For
+// heads without groups.
+template <class Grid, class T, class Out>
+void multiply_batch(Grid const& grid, gemm_callback const& gemm,
+                    multiply_heads_kernel<T, Out> const& kernel) {
+  gemm_call call{};
+  call.rows = kernel.rows.size;
+  call.columns = kernel.columns.size;
+  call.depth = kernel.depth.size;
+  call.matrices = kernel.heads;
+  call.alpha = static_cast<double>(kernel.alpha);
+  call.beta = kernel.mode == grad_mode::accumulate ? 1.0 : 0.0;
+  call.a = operand_of(kernel.a);
+  call.b = operand_of(kernel.b);
+  call.c = operand_of(kernel.c);
+  if (!grid.multiply(gemm, call)) launch(grid, kernel);
+}
+
+// Multiplies with the caller's BLAS if samples have no lengths. Query heads that share b are a call
+// with a stride of 0. A sum is one product of a larger depth if the heads of a group are adjacent,
+// else a call for each head; 16-bit types use the kernel above instead, which rounds a sum once.
 template <class Grid, class T, class Out>
 void multiply_heads(Grid const& grid, gemm_callback const& gemm,
-                    multiply_heads_kernel<T, Out> const& kernel) {
+                    multiply_heads_kernel<T, Out> kernel) {
   if (kernel.blocks() == 0) return;
-  bool const has_no_lengths =
-      kernel.lengths.queries.data() == nullptr && kernel.lengths.keys.data() == nullptr;
-  if (has_no_lengths && kernel.depth.size > 0) {
-    gemm_call call{};
-    call.rows = kernel.rows.size;
-    call.columns = kernel.columns.size;
-    call.depth = kernel.depth.size;
-    call.matrices = kernel.heads;
-    call.alpha = static_cast<double>(kernel.alpha);
-    call.beta = kernel.mode == grad_mode::accumulate ? 1.0 : 0.0;
-    call.a = operand_of(kernel.a);
-    call.b = operand_of(kernel.b);
-    call.c = operand_of(kernel.c);
-    if (grid.multiply(gemm, call)) return;
+  bool const has_lengths =
+      kernel.lengths.queries.data() != nullptr || kernel.lengths.keys.data() != nullptr;
+  if (gemm.evaluate == nullptr || has_lengths || kernel.depth.size == 0)
+    return launch(grid, kernel);
+  kernel.join_adjacent_heads();
+  index_t const shared = kernel.heads_per_b, terms = kernel.heads_per_sum;
+  if (terms > 1 && !std::is_same_v<Out, accumulator_t<T>>) return launch(grid, kernel);
+  index_t const calls = shared > 1 ? kernel.heads / shared : terms;
+  for (index_t i = 0; i < calls; ++i) {
+    auto part = kernel;
+    part.heads_per_b = part.heads_per_sum = 1;
+    if (shared > 1) {
+      part.heads = shared;
+      part.a.data += i * shared * part.a.head_stride;
+      part.b.data += i * part.b.head_stride, part.b.head_stride = 0;
+      part.c.data += i * shared * part.c.head_stride;
+    } else {
+      part.a.data += i * part.a.head_stride, part.a.head_stride *= terms;
+      part.b.data += i * part.b.head_stride, part.b.head_stride *= terms;
+      if (i > 0) part.mode = grad_mode::accumulate;
+    }
+    multiply_batch(grid, gemm, part);
   }
-  grid.run(kernel, kernel.blocks(), multiply_heads_kernel<T, Out>::max_threads);
 }
 
 SLICESORT_DETAIL_END

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention that materializes the score matrix: matrix product (user-supplied or built in), row
-// softmax, matrix product. Processes as many heads of a sample at a time as the workspace holds.
+// softmax, matrix product. Processes as many heads of a sample at a time as the workspace holds,
+// and whole groups of heads that share a head of k and v.
 #pragma once
 
 #include <slicesort/detail/attention/device/bias_sums.hpp>
@@ -90,9 +91,9 @@ struct device_implementation<materialized_attention_op<Mask>> {
                    chunk.blocks(), drop_rows_kernel<T>::max_threads);
           kept_weights = chunk_matrices(layout.rounded_scores, chunk);
         }
-        gemm.multiply(grid, static_cast<A>(dropout.scale), kept_weights.transposed(), dy,
-                      matrices(grads.dv, chunk), gemm.key_side(), gemm.value_side(),
-                      gemm.query_side(), params.mode);
+        gemm.multiply_and_sum(grid, static_cast<A>(dropout.scale), kept_weights.transposed(), dy,
+                              matrices(grads.dv, chunk), gemm.key_side(), gemm.value_side(),
+                              gemm.query_side(), params.mode);
       }
       if (!needs_score_grads && !has_dbias) return;
       if (shape.queries > 0) {
@@ -115,9 +116,9 @@ struct device_implementation<materialized_attention_op<Mask>> {
                       matrices(grads.dq, chunk), gemm.query_side(), gemm.channel_side(),
                       gemm.key_side(), params.mode);
       if (grads.dk.data() != nullptr)
-        gemm.multiply(grid, scale, score_grads.transposed(), matrices(params.in.q, chunk),
-                      matrices(grads.dk, chunk), gemm.key_side(), gemm.channel_side(),
-                      gemm.query_side(), params.mode);
+        gemm.multiply_and_sum(grid, scale, score_grads.transposed(), matrices(params.in.q, chunk),
+                              matrices(grads.dk, chunk), gemm.key_side(), gemm.channel_side(),
+                              gemm.query_side(), params.mode);
     });
     if (shape.dbias.layout == dbias_layout::relative)
       launch(grid,
@@ -131,7 +132,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
   template <class T>
   struct materialized_layout {
     using A = accumulator_t<T>;
-    index_t heads;      // heads per chunk
+    index_t heads;      // heads per chunk, in whole groups
     A* scores;          // [heads, queries, keys]
     T* rounded_scores;  // aliases `scores` if A is T
     query_stats<A>* stats;
@@ -141,7 +142,8 @@ struct device_implementation<materialized_attention_op<Mask>> {
     materialized_layout(arena& memory, Grid const& grid, attention_shape const& shape) {
       index_t const elements_per_head = std::max<index_t>(shape.queries * shape.keys, 1);
       index_t const chunk_elements = grid_tuning_of<T>(grid).chunk_elements;
-      heads = std::clamp<index_t>(chunk_elements / elements_per_head, 1,
+      index_t const group = shape.group();
+      heads = std::clamp<index_t>(chunk_elements / elements_per_head / group * group, group,
                                   std::max<index_t>(shape.heads, 1));
       index_t const elements =
           shape.batch == 0 || shape.heads == 0 ? 0 : heads * shape.queries * shape.keys;
@@ -198,7 +200,9 @@ struct device_implementation<materialized_attention_op<Mask>> {
   template <class T>
   static head_matrices<T> matrices(tensor4<T> t, head_chunk const& chunk) {
     strides4 const strides = t.strides();
-    T* const data = t.data() == nullptr ? nullptr : head_data(t, {chunk.sample, chunk.first_head});
+    head_index const head =
+        kv_head_of({chunk.sample, chunk.first_head}, chunk.heads_per_sample, t.extents().heads);
+    T* const data = t.data() == nullptr ? nullptr : head_data(t, head);
     return {data, strides.length, strides.channels, strides.heads};
   }
   template <class T>
@@ -218,10 +222,33 @@ struct device_implementation<materialized_attention_op<Mask>> {
     matrix_side channel_side() const { return {axis_kind::channels, in.q.extents().channels}; }
     matrix_side value_side() const { return {axis_kind::channels, in.v.extents().channels}; }
 
+    // Multiplies a matrix of each query head by one of its head of k.
     template <class Grid, class Out>
     void multiply(Grid const& grid, accumulator_t<T> alpha, head_matrices<T const> a,
                   head_matrices<T const> b, head_matrices<Out> c, matrix_side rows,
                   matrix_side columns, matrix_side depth, grad_mode mode) const {
+      auto kernel = kernel_of(alpha, a, b, c, rows, columns, depth, mode);
+      kernel.heads_per_b = group();
+      multiply_heads(grid, blas, kernel);
+    }
+    // Multiplies matrices of each query head, and sums the products for each head of k.
+    template <class Grid, class Out>
+    void multiply_and_sum(Grid const& grid, accumulator_t<T> alpha, head_matrices<T const> a,
+                          head_matrices<T const> b, head_matrices<Out> c, matrix_side rows,
+                          matrix_side columns, matrix_side depth, grad_mode mode) const {
+      auto kernel = kernel_of(alpha, a, b, c, rows, columns, depth, mode);
+      kernel.heads /= group();
+      kernel.heads_per_sum = group();
+      multiply_heads(grid, blas, kernel);
+    }
+
+   private:
+    index_t group() const { return attention_sizes(in.q.extents(), in.v.extents()).group(); }
+    template <class Out>
+    multiply_heads_kernel<T, Out> kernel_of(accumulator_t<T> alpha, head_matrices<T const> a,
+                                            head_matrices<T const> b, head_matrices<Out> c,
+                                            matrix_side rows, matrix_side columns,
+                                            matrix_side depth, grad_mode mode) const {
       multiply_heads_kernel<T, Out> kernel{};
       kernel.alpha = alpha;
       kernel.a = a, kernel.b = b, kernel.c = c;
@@ -230,7 +257,7 @@ struct device_implementation<materialized_attention_op<Mask>> {
       kernel.mode = mode;
       kernel.lengths = lengths;
       kernel.sample = chunk.sample;
-      multiply_heads(grid, blas, kernel);
+      return kernel;
     }
   };
 };

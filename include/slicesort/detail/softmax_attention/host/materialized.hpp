@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Materialized attention on host threads. A task computes one head. The gradient of a shared bias
-// needs a second pass, with one task per group of heads and query tile.
+// Materialized attention on host threads. A task computes one head; in backward, one head of k with
+// its group of query heads. The gradient of a shared bias needs a second pass, with one task per
+// group of heads and query tile.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -50,9 +51,13 @@ void materialized_backward(host_exec const& exec, attention_config const& config
   if (shape.dbias.layout != dbias_layout::per_pair) head_out.grads.dbias = {};
   head_out.distance_sums = layout.distance_sums;
   if (head_out.needs_head_pass())
-    for_each_task(exec, shape.pairs(), [&](unsigned thread, index_t task) {
-      attention_map_task<T>(config, kernels, in, layout.workspaces[thread], task)
-          .backward(state, head_out);
+    for_each_task(exec, shape.kv_pairs(), [&](unsigned thread, index_t task) {
+      auto const workspace = layout.workspaces[thread];
+      auto const sums = layout.kv_sums(thread);
+      for_each_head_of_kv(shape, task, [&](index_t flat_head, bool is_first, bool is_last) {
+        attention_map_task<T>(config, kernels, in, workspace, flat_head)
+            .backward(state, head_out, sums, is_first, is_last);
+      });
     });
   if (shape.dbias.layout == dbias_layout::relative)
     reduce_distance_sums(exec, row_access<T>(kernels), shape, layout.distance_sums, dbias,

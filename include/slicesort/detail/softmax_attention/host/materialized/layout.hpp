@@ -40,15 +40,40 @@ struct attention_map_workspace {
   }
 };
 
+// Gradients of a head of k and v, summed over the query heads that share it. Null if there is one.
+template <class A>
+struct attention_kv_sums {
+  A *dkeys = nullptr, *dvalues = nullptr;  // [key][channel]
+
+  attention_kv_sums() = default;
+  attention_kv_sums(arena& memory, attention_shape shape)
+      : dkeys(memory.take<A>(amount(shape.keys) * shape.channels)),
+        dvalues(memory.take<A>(amount(shape.keys) * shape.values)) {}
+};
+
 template <class T>
-struct attention_map_layout {
-  accumulator_t<T>* distance_sums;
+class attention_map_layout {
+  using A = accumulator_t<T>;
+
+ public:
+  A* distance_sums;
   per_thread<attention_map_workspace<T>, attention_shape, index_t> workspaces;
 
   attention_map_layout(arena& memory, host_exec const& exec, attention_shape const& shape)
-      : distance_sums(allocate_distance_sums<accumulator_t<T>>(memory, shape)),
+      : distance_sums(allocate_distance_sums<A>(memory, shape)),
         workspaces(memory, exec.threads, amount(shape.empty() ? 0 : shape.batch) * shape.heads,
-                   shape, shape.queries) {}
+                   shape, shape.queries),
+        has_groups_(!shape.empty() && shape.group() > 1),
+        kv_sums_(memory, exec.threads, amount(has_groups_ ? shape.batch : 0) * shape.kv_heads,
+                 shape) {}
+
+  attention_kv_sums<A> kv_sums(unsigned thread) const {
+    return has_groups_ ? kv_sums_[thread] : attention_kv_sums<A>();
+  }
+
+ private:
+  bool has_groups_;
+  per_thread<attention_kv_sums<A>, attention_shape> kv_sums_;
 };
 
 // Workspace of the second pass, for a shared bias: the score matrix of one query tile.

@@ -27,11 +27,11 @@ SLICESORT_DETAIL_BEGIN
 template <class T>
 class attention_map_task : attention_map_products<T> {
   using base = attention_map_products<T>;
-  using base::apply_dropout, base::multiply_into_scores, base::multiply_into_rows,
+  using base::apply_dropout, base::multiply_into_sums, base::multiply_into_rows,
       base::matrix_of_valid_rows, base::sums_are_elements;
   using base::config_, base::kernels_, base::in_, base::memory_, base::shape_, base::head_,
       base::io_;
-  using typename base::A, typename base::matrix;
+  using typename base::A, typename base::matrix, typename base::product_size;
 
  public:
   using base::base;
@@ -52,27 +52,41 @@ class attention_map_task : attention_map_products<T> {
                   count = std::clamp<index_t>(head_.queries - query, 0, tile_queries);
     if (count == 0) return;
     total.extend_to(static_cast<int>(count), keys);
-    multiply_into_scores(memory_.scores, shape_.keys, 1, {count, keys, shape_.values},
-                         matrix_of_valid_rows(out.dy, query),
-                         matrix_of_valid_rows(in_.v).transposed());
+    multiply_into_sums(memory_.scores, shape_.keys, 1, grad_mode::overwrite,
+                       {count, keys, shape_.values}, matrix_of_valid_rows(out.dy, query),
+                       matrix_of_valid_rows(in_.v).transposed());
     compute_score_grads(state, out, query, memory_.scores);
     for (index_t j = 0; j < keys; ++j)
       for (index_t i = 0; i < count; ++i)
         total.sums[j * tile_queries + i] += memory_.scores[i * shape_.keys + j];
   }
 
-  void backward(tensor4<T const> state, attention_backward_tensors<T> const& out) const {
+  // Computes the gradients of a query head. Those of k and v are summed over the group of heads
+  // that share them: the first one overwrites `sums`, the last one stores the results.
+  void backward(tensor4<T const> state, attention_backward_tensors<T> const& out,
+                attention_kv_sums<A> const& sums, bool is_first, bool is_last) const {
     index_t const queries = head_.queries, keys = head_.keys;
     attention_gradients<T> const& grads = out.grads;
+    auto const add_kv_grads = [&](tensor4<T> grad, A* sum, double scale, matrix const& a,
+                                  matrix const& b) {
+      index_t const width = grad.extents().channels;
+      product_size const size{keys, width, queries};
+      if (sum == nullptr) return multiply_into_rows(grad, 0, scale, out.mode, size, a, b);
+      multiply_into_sums(sum, width, scale, is_first ? grad_mode::overwrite : grad_mode::accumulate,
+                         size, a, b);
+      if (is_last)
+        io_.store(sum, width, keys, width, head_.at(grad, 0), grad.strides().length,
+                  grad.strides().channels, out.mode);
+    };
     if (grads.dv.data() != nullptr)
-      multiply_into_rows(grads.dv, 0, config_.dropout.scale, out.mode,
-                         {keys, shape_.values, queries}, weights_after_dropout(state).transposed(),
-                         matrix_of_valid_rows(out.dy));
+      add_kv_grads(grads.dv, sums.dvalues, config_.dropout.scale,
+                   weights_after_dropout(state).transposed(), matrix_of_valid_rows(out.dy));
     if (out.distance_sums != nullptr) std::fill_n(distance_sums(out), shape_.distances(), A(0));
     if (out.needs_score_grads()) {
       index_t const pitch = shape_.keys;
-      multiply_into_scores(memory_.scores, pitch, 1, {queries, keys, shape_.values},
-                           matrix_of_valid_rows(out.dy), matrix_of_valid_rows(in_.v).transposed());
+      multiply_into_sums(memory_.scores, pitch, 1, grad_mode::overwrite,
+                         {queries, keys, shape_.values}, matrix_of_valid_rows(out.dy),
+                         matrix_of_valid_rows(in_.v).transposed());
       for (index_t query = 0; query < queries; query += tile_queries)
         compute_score_grads(state, out, query, memory_.scores + query * pitch);
       matrix const score_grads = matrix::from_sums(memory_.scores, pitch, 1);
@@ -80,11 +94,12 @@ class attention_map_task : attention_map_products<T> {
         multiply_into_rows(grads.dq, 0, config_.scale, out.mode, {queries, shape_.channels, keys},
                            score_grads, matrix_of_valid_rows(in_.k));
       if (grads.dk.data() != nullptr)
-        multiply_into_rows(grads.dk, 0, config_.scale, out.mode, {keys, shape_.channels, queries},
-                           score_grads.transposed(), matrix_of_valid_rows(in_.q));
+        add_kv_grads(grads.dk, sums.dkeys, config_.scale, score_grads.transposed(),
+                     matrix_of_valid_rows(in_.q));
       io_.clear(head_, grads.dbias, queries, shape_.queries, out.mode);
     }
     io_.clear(head_, grads.dq, queries, shape_.queries, out.mode);
+    if (!is_last) return;
     io_.clear(head_, grads.dk, keys, shape_.keys, out.mode);
     io_.clear(head_, grads.dv, keys, shape_.keys, out.mode);
   }
@@ -119,9 +134,9 @@ class attention_map_task : attention_map_products<T> {
     if constexpr (sums_are_elements)
       if (state.data() != nullptr && state.strides().channels == 1)
         scores = head_.at(state, query), pitch = state.strides().length, is_in_state = true;
-    multiply_into_scores(scores, pitch, config_.scale, {queries, keys, shape_.channels},
-                         matrix_of_valid_rows(in_.q, query),
-                         matrix_of_valid_rows(in_.k).transposed());
+    multiply_into_sums(scores, pitch, config_.scale, grad_mode::overwrite,
+                       {queries, keys, shape_.channels}, matrix_of_valid_rows(in_.q, query),
+                       matrix_of_valid_rows(in_.k).transposed());
     for (index_t i = 0; i < queries; i += tile_queries)
       mask_scores(scores + i * pitch, pitch, query + i);
     for (index_t i = 0; i < queries; ++i) {

@@ -50,16 +50,22 @@ class attention_map_products {
     return matrix::from_elements(head_.at(t, first), t.strides().length, t.strides().channels);
   }
 
-  void multiply_into_scores(A* scores, index_t pitch, double scale, product_size size,
-                            matrix const& a, matrix const& b) const {
-    if (try_gemm(scale, 0, size, a, b, scores, pitch, 1)) return;
-    memory_.product.multiply(
-        kernels_, size.rows, size.columns, size.depth, a, b, static_cast<A>(scale),
-        [&](A const* tile, index_t tile_pitch, index_t row, index_t rows, index_t column,
-            index_t columns) {
-          for (index_t i = 0; i < rows; ++i)
-            std::copy_n(tile + i * tile_pitch, columns, scores + (row + i) * pitch + column);
-        });
+  void multiply_into_sums(A* sums, index_t pitch, double scale, grad_mode mode, product_size size,
+                          matrix const& a, matrix const& b) const {
+    bool const accumulates = mode == grad_mode::accumulate;
+    if (try_gemm(scale, accumulates ? 1 : 0, size, a, b, sums, pitch, 1)) return;
+    memory_.product.multiply(kernels_, size.rows, size.columns, size.depth, a, b,
+                             static_cast<A>(scale),
+                             [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
+                                 index_t column, index_t columns) {
+                               for (index_t i = 0; i < rows; ++i, tile += tile_pitch) {
+                                 A* const out = sums + (row + i) * pitch + column;
+                                 if (accumulates)
+                                   for (index_t j = 0; j < columns; ++j) out[j] += tile[j];
+                                 else
+                                   std::copy_n(tile, columns, out);
+                               }
+                             });
   }
   void multiply_into_rows(tensor4<T> out, index_t first, double scale, grad_mode mode,
                           product_size size, matrix const& a, matrix const& b) const {

@@ -9,7 +9,7 @@ from .results import Case
 PLAIN_LOOPS = "plain loops"  # `blas` of a program without BLAS
 CUSTOM_FAMILY = "custom"
 CUSTOM_POLICY = "custom"  # of user-defined operators and of recipes
-FAMILIES = ("sort and permute", "sparse factors", "softmax", "sparse masks", "linear", "low rank", "hashing",
+FAMILIES = ("sort and permute", "sparse factors", "softmax", "pointwise", "sparse masks", "linear", "low rank", "hashing",
             "doubly stochastic", "recurrences")  # in the order of the tables
 
 
@@ -33,7 +33,7 @@ class Entry:
     @property
     def source(self) -> str:
         """The file of bench/cases/host that registers it."""
-        return "recipes" if self.policy == CUSTOM_POLICY else self.subject
+        return "recipes" if self.policy == CUSTOM_POLICY else self.subject.removesuffix("_mega")
 
     def matches(self, case: Case) -> bool:
         return case.subject == self.subject and re.fullmatch(self.policy, case.policy) is not None
@@ -47,6 +47,7 @@ ENTRIES = [
     Entry("sort and permute", "multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d", is_default=True),
     Entry("sort and permute", "csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", True, is_default=True),
     Entry("sort and permute", "csp", "linear-reference-G:16", "CSP, groups of 16", "#8a6a00"),
+    Entry("sort and permute", "mega_csp", CUSTOM_POLICY, "MEGA with CSP", "#b5895a", is_default=True),
     Entry("sparse factors", "sparse_mix", "chord-per_factor-M:\\d+", "CHORD", "#b0307a", True, is_default=True),
     Entry("sparse factors", "sparse_mix", "cdil-per_factor-M:\\d+", "CDIL", "#3a4f8f", is_default=True),
     REFERENCE,
@@ -56,6 +57,8 @@ ENTRIES = [
           hint="the map of weights is stored and loaded"),
     Entry("softmax", "synthesizer", CUSTOM_POLICY, "Synthesizer", "#4f6d7a", is_default=True),
     Entry("softmax", "mega", CUSTOM_POLICY, "MEGA", "#b0413e", is_default=True),
+    Entry("pointwise", "pointwise_attention", "laplace-full-H:\\d+", "pointwise, Laplace", "#c2185b", is_default=True),
+    Entry("pointwise", "pointwise_attention", "squared_relu-full-H:\\d+", "pointwise, squared ReLU", "#e07a9b"),
     Entry("sparse masks", "mega_chunk", CUSTOM_POLICY, "MEGA, chunks of 128", "#d98880", is_default=True),
     Entry("sparse masks", "softmax_attention", "streaming-window-H:\\d+", "softmax, window of 512", "#9a7fc4", True, is_default=True),
     Entry("sparse masks", "softmax_attention", "streaming-window_globals-H:\\d+", "softmax, window of 512 and 8 globals", "#7d5bb0"),
@@ -64,6 +67,7 @@ ENTRIES = [
           hint="adjacent queries see different keys, so each tile has few visible pairs"),
     Entry("sparse masks", "softmax_attention", "streaming-causal_fixed-H:\\d+", "softmax, causal, fixed by 50 and 10", "#8f86a8"),
     Entry("sparse masks", "softmax_attention", "streaming-bigbird-H:\\d+", "softmax, BigBird of 64", "#6a4c93", is_default=True),
+    Entry("sparse masks", "spade", CUSTOM_POLICY, "SPADE, window of 128", "#5d6fc4", is_default=True),
     Entry("linear", "linear_attention", "elu_plus_one-both-H:\\d+", "Linear Transformer", "#2a8f7a", True, is_default=True),
     Entry("linear", "linear_attention", "elu_plus_one-causal-H:\\d+", "Linear Transformer, causal", "#6fbfae"),
     Entry("linear", "linear_attention", "random_exp-both-H:\\d+", "Performer, D ln D features", "#b85c00", True, is_default=True),
@@ -76,7 +80,10 @@ ENTRIES = [
     Entry("hashing", "reformer", CUSTOM_POLICY, "Reformer, 4 rounds", "#b5532a", is_default=True),
     Entry("doubly stochastic", "sinkformer", CUSTOM_POLICY, "Sinkformer", "#2e7d5b", is_default=True),
     Entry("doubly stochastic", "sinkhorn_transformer", CUSTOM_POLICY, "Sinkhorn Transformer", "#5aa67f", is_default=True),
+    Entry("recurrences", "decaying_sum", "ascending", "decaying sum, 1 state", "#0f5c69", is_default=True),
+    Entry("recurrences", "decaying_sum_mega", "ascending", "decaying sum, 16 states, both ways", "#7fb8c2"),
     Entry("recurrences", "s4d", CUSTOM_POLICY, "S4D, 4 states", "#17798a", is_default=True),
+    Entry("recurrences", "s5", CUSTOM_POLICY, "S5, 64 states", "#2f8f6f", is_default=True),
     Entry("recurrences", "etsmlp", CUSTOM_POLICY, "ETSMLP", "#46a5b5", is_default=True),
 ]
 CUSTOM_COLORS = ("#e6007e", "#00a651", "#7a00e6", "#ff6a00", "#00b8d4", "#a8b400")
@@ -140,6 +147,9 @@ def torch_implementations_of(case: Case) -> list[str]:
         return ["torch_sdpa_masked" if mask != "full" else "torch_sdpa_flash" if tiled else "torch_sdpa_math"]
     if case.subject == "linear_attention":
         return ["torch_matmul", "torch_einsum"] if "-both-" in case.policy else ["torch_loop", "torch_tiles"]
+    if case.subject == "pointwise_attention":
+        return ["torch_pointwise"] if "-full-" in case.policy else []
     known = {"sparse_mix": ["torch_roll", "torch_gather"], "csp": ["torch_gather_sort"], "max_exchange": ["torch_max_scatter"],
-             "multi_permutation": ["torch_sort_gather"]}
-    return known.get(case.subject) or (["torch_signed_sort"] if case.policy == "interleave" else ["torch_stable_sort", "torch_sort"])
+             "multi_permutation": ["torch_sort_gather"], "decaying_sum": ["torch_fft"], "decaying_sum_mega": ["torch_fft"],
+             "slicing_sort": ["torch_signed_sort"] if case.policy == "interleave" else ["torch_stable_sort", "torch_sort"]}
+    return known.get(case.subject, [])

@@ -106,6 +106,15 @@ class Papers(unittest.TestCase):
         for number, state in (part.split(" ", 1) for part in states.split(", ")):
             self.assertRegex(text, f" {number} (is |are )?{words.get(state, state)}")
 
+    def test_the_count_of_rows_with_a_model_is_on_the_page(self) -> None:
+        for title, name, first in (("Paramixer, table 1", "paramixer/1", 0), ("Sliceformer, tables 2 and 3", "sliceformer/2", 0),
+                                   ("Sliceformer, tables 2 and 3", "sliceformer/3", 0), ("CSP, table 4, second part", "csp/4", 1)):
+            table = papers.paper_tables()[name]
+            rows, excluded = table["rows"][first:], table.get("excluded", {})
+            self.assertIn(f"| {title} | {len(rows) - len(excluded)} of {len(rows)} |", self.DOCS)
+            for model in {papers.model_of(row) for row in rows} - {*excluded}:
+                self.assertRegex(self.DOCS, rf"\| {title} \|[^\n]*`{model}`", name)
+
     def test_the_page_has_the_stored_results(self) -> None:
         self.assertIn(papers.results_table() + "\n\n", self.DOCS)
         for run in papers.stored_results():

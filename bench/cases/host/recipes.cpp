@@ -5,6 +5,8 @@
 #include "../recipes/mega.hpp"
 #include "../recipes/recurrent.hpp"
 #include "../recipes/reformer.hpp"
+#include "../recipes/s5.hpp"
+#include "../recipes/spade.hpp"
 #include "../recipes/synthesizer.hpp"
 
 namespace bench {
@@ -22,8 +24,11 @@ entry<T> const sinkhorn_transformer("sinkhorn_transformer",
 entry<T> const synthesizer("synthesizer", recipe_entry<synthesizer_case<T>>{});
 entry<T> const mega("mega", recipe_entry<mega_case<T, 0>>{});
 entry<T> const mega_chunk("mega_chunk", recipe_entry<mega_case<T, 128>>{});
+entry<T> const mega_csp("mega_csp", recipe_entry<mega_csp_case<T>>{});
 entry<T> const s4d("s4d", recipe_entry<s4d_case<T>>{});
+entry<T> const s5("s5", recipe_entry<s5_case<T>>{});
 entry<T> const etsmlp("etsmlp", recipe_entry<etsmlp_case<T>>{});
+entry<T> const spade("spade", recipe_entry<spade_case<T>>{});
 
 }  // namespace
 }  // namespace bench

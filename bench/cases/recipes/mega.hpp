@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gated attention of MEGA in the arena, of one head, over all rows or those of a chunk.
+// The gated attention of MEGA in the arena, of one head, over all rows or those of a chunk; and MEGA
+// with CSP.
 #pragma once
 
 #include "recipe_entry.hpp"
 #include "recipes/mega/mega.hpp"
+#include "recipes/mega/mega_csp.hpp"
+
+#include <slicesort/csp.hpp>
+#include <slicesort/policies/alignment.hpp>
+#include <slicesort/policies/grouping.hpp>
+#include <slicesort/policies/shift.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -71,6 +81,51 @@ struct mega_case {
  private:
   static ss::index_t rows_of(ss::index_t length) {
     return Chunk == 0 ? length : std::min(length, Chunk);
+  }
+};
+
+// All rows of a channel are sorted, as in CSP's table 4. r is k; q is not read.
+template <class T>
+struct mega_csp_case {
+  using element = T;
+  using sort = ss::csp<ss::shift::none, ss::ascending>;
+  using layer = recipes::mega_csp<T, counting_exec, sort>;
+  static constexpr bool joins_heads = true;
+
+  explicit mega_csp_case(extents4) {}
+  layer make(counting_exec const& exec) const { return layer(exec, sort(ss::group_count{1})); }
+  recipes::mega_csp_params<T> params(recipe_inputs<T const> const& x) const { return {x.k, x.v}; }
+  recipes::mega_csp_grads<T> grads(recipe_inputs<T> const& d) {
+    recipes::fill(ss::exec::host{}, d.q, 0);
+    return {d.k, d.v};
+  }
+  dense::node& expected(dense::tape& t, head_inputs const& x, ss::index_t) const {
+    return t.multiplied(sorted(t, scaled_silu(t, x.v)), scaled_silu(t, x.k));
+  }
+  static operations count_operations(extents4) { return {1, 2}; }
+  // Roundings of SiLU or of a gradient, and of the result.
+  static double tolerance(extents4) { return 3 * unit_roundoff<T>(); }
+
+ private:
+  // The columns of x in the order of their values in T; equal values keep the order of rows.
+  static dense::node& sorted(dense::tape& t, dense::node& x) {
+    ss::index_t const rows = x.value.rows, columns = x.value.columns;
+    std::vector<ss::index_t> order(static_cast<std::size_t>(x.value.size()));  // [columns, rows]
+    dense::node& y = t.variable(dense::matrix(rows, columns));
+    for (ss::index_t c = 0; c < columns; ++c) {
+      auto const first = order.begin() + c * rows;
+      std::iota(first, first + rows, 0);
+      std::stable_sort(first, first + rows, [&](ss::index_t i, ss::index_t j) {
+        return to_double(from_double<T>(x.value(i, c))) < to_double(from_double<T>(x.value(j, c)));
+      });
+      for (ss::index_t i = 0; i < rows; ++i) y.value(i, c) = x.value(first[i], c);
+    }
+    y.backward = [&x, &y, rows, columns, order = std::move(order)] {
+      for (ss::index_t c = 0; c < columns; ++c)
+        for (ss::index_t i = 0; i < rows; ++i)
+          x.grad(order[static_cast<std::size_t>(c * rows + i)], c) += y.grad(i, c);
+    };
+    return y;
   }
 };
 

@@ -41,16 +41,14 @@ std::complex<double> complex_at(learned_tensor<T> const& t, ss::index_t i, ss::i
   return {to_double(t.view()(0, 2 * i, 0, c)), to_double(t.view()(0, 2 * i + 1, 0, c))};
 }
 
-// Steps of about 1 / 20 and rates of about -1: a state remembers about 20 rows.
+// Parameters of S4D for rows of x.channels channels, and their gradients. Steps of about 1 / 20 and
+// rates of about -1: a state remembers about 20 rows.
 template <class T>
-struct s4d_case {
-  using element = T;
-  using layer = recipes::s4d<T, counting_exec>;
-  static constexpr bool joins_heads = true;
+struct s4d_parameters {
   static constexpr ss::index_t states = 4, directions = 2;
   learned_tensor<T> log_step, log_decay, frequency, c, skip;
 
-  explicit s4d_case(extents4 x)
+  explicit s4d_parameters(extents4 x)
       : log_step({1, 1, 1, x.channels}, .25, 1),
         log_decay({1, states, 1, x.channels}, .25, 2),
         frequency({1, states, 1, x.channels}, 2, 3),
@@ -58,16 +56,13 @@ struct s4d_case {
         skip({1, 1, 1, x.channels}, 1, 5) {
     for (T& step : log_step.values) step = from_double<T>(to_double(step) - 3);
   }
-  layer make(counting_exec const& exec) const { return layer(exec); }
-  recipes::s4d_params<T> params(recipe_inputs<T const> const& x) const {
-    return {x.q, log_step.view(), log_decay.view(), frequency.view(), c.view(), skip.view()};
+  recipes::s4d_params<T> params(tensor4<T const> x) const {
+    return {x, log_step.view(), log_decay.view(), frequency.view(), c.view(), skip.view()};
   }
-  recipes::s4d_grads<T> grads(recipe_inputs<T> const& d) {
-    recipes::fill(ss::exec::host{}, d.k, 0);
-    recipes::fill(ss::exec::host{}, d.v, 0);
-    return {d.q, log_step.grad(), log_decay.grad(), frequency.grad(), c.grad(), skip.grad()};
+  recipes::s4d_grads<T> grads(tensor4<T> dx) {
+    return {dx, log_step.grad(), log_decay.grad(), frequency.grad(), c.grad(), skip.grad()};
   }
-  dense::node& expected(dense::tape& t, head_inputs const& x, ss::index_t) const {
+  dense::matrix filter(ss::index_t length) const {
     auto const rate = [this](ss::index_t i, ss::index_t channel) {
       return std::complex<double>(-std::exp(to_double(log_decay.view()(0, i % states, 0, channel))),
                                   to_double(frequency.view()(0, i % states, 0, channel)));
@@ -79,12 +74,34 @@ struct s4d_case {
       return 2. * complex_at(c, i, channel) * (std::exp(exponent(i, channel)) - 1.) /
              rate(i, channel);
     };
-    return t.filtered(x.q, recurrence_filter(x.q.value.rows, skip.matrix(0), directions * states,
-                                             states, exponent, weight));
+    return recurrence_filter(length, skip.matrix(0), directions * states, states, exponent, weight);
   }
-  static operations count_operations(extents4) {
+  static operations count_operations() {
     return {12.0 * states * directions, 42.0 * states * directions};
   }
+};
+
+template <class T>
+struct s4d_case {
+  using element = T;
+  using layer = recipes::s4d<T, counting_exec>;
+  static constexpr bool joins_heads = true;
+  s4d_parameters<T> parameters;
+
+  explicit s4d_case(extents4 x) : parameters(x) {}
+  layer make(counting_exec const& exec) const { return layer(exec); }
+  recipes::s4d_params<T> params(recipe_inputs<T const> const& x) const {
+    return parameters.params(x.q);
+  }
+  recipes::s4d_grads<T> grads(recipe_inputs<T> const& d) {
+    recipes::fill(ss::exec::host{}, d.k, 0);
+    recipes::fill(ss::exec::host{}, d.v, 0);
+    return parameters.grads(d.q);
+  }
+  dense::node& expected(dense::tape& t, head_inputs const& x, ss::index_t) const {
+    return t.filtered(x.q, parameters.filter(x.q.value.rows));
+  }
+  static operations count_operations(extents4) { return s4d_parameters<T>::count_operations(); }
   // Roundings of decays, of weights, of sums, and of the result. Backward and forward multiply a
   // rounding of a decay by the rows that a state remembers, fewer than the terms of its sum.
   static double tolerance(extents4 x) { return recipe_tolerance<T>(4, x); }

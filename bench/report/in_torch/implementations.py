@@ -121,6 +121,36 @@ def attention_implementations(case: Case) -> Iterator[Implementation]:
         yield Implementation("torch_sdpa_math", [q, k, v], lambda: call(SDPBackend.MATH))
 
 
+def pointwise_attention(case: Case) -> Implementation:
+    """Multiplies by the stored map of a function of the scores."""
+    function, _, heads = case.policy.replace("-H:", "-").split("-")
+    q, k, v = (make_tensor(case).view(case.b, case.n, int(heads), -1).transpose(1, 2) for _ in range(3))
+    scale = q.size(-1) ** -0.5
+
+    def laplace(s):
+        return torch.special.ndtr((s - 0.707107) / 0.282095)
+
+    def squared_relu(s):
+        return torch.relu(s).square()
+    weight = {"laplace": laplace, "squared_relu": squared_relu}[function]
+    return Implementation("torch_pointwise", [q, k, v], lambda: weight(scale * q @ k.mT) @ v)
+
+
+def convolve_by_fft(case: Case, x) -> Implementation:
+    """Multiplies spectra of 2 N rows. The kernel of all lags is a sum over the states, of one direction or of both."""
+    states, directions = (16, 2) if case.subject == "decaying_sum_mega" else (1, 1)
+    shape = (directions, states, case.c, 1)
+    a, w = 0.01 + 0.98 * torch.rand(shape, device=x.device), torch.rand(shape, device=x.device) - 0.5
+    lags = torch.arange(case.n, device=x.device)
+
+    def call():
+        kernels = (w * torch.exp(torch.log(a) * lags)).sum(1)  # [directions, channels, lags]
+        spectrum = torch.fft.rfft(kernels, n=2 * case.n)
+        total = spectrum[0] if directions == 1 else spectrum[0] + spectrum[1].conj()
+        return torch.fft.irfft(torch.fft.rfft(x.mT.float(), n=2 * case.n) * total, n=2 * case.n)[..., :case.n].mT.to(x.dtype)
+    return Implementation("torch_fft", [x, a, w], call)
+
+
 def linear_implementations(case: Case) -> Iterator[Implementation]:
     feature, direction, heads = case.policy.replace("-H:", "-").split("-")
     d = case.c // int(heads)
@@ -142,8 +172,13 @@ def implementations_of(case: Case) -> Iterator[Implementation]:
     if case.subject == "linear_attention":
         yield from linear_implementations(case)
         return
+    if case.subject == "pointwise_attention":
+        yield pointwise_attention(case)
+        return
     x = make_tensor(case)
-    if case.subject == "sparse_mix":
+    if case.subject.startswith("decaying_sum"):
+        yield convolve_by_fft(case, x)
+    elif case.subject == "sparse_mix":
         yield from mix_implementations(case, x)
     elif case.subject == "csp":
         yield shift_and_sort(case, x)

@@ -24,8 +24,10 @@ OPERATORS = (
     ("softmax_attention", "streaming-window-H:4", True, 18.0, 1.05), ("softmax_attention", "streaming-block_local-H:4", False, 7.2, 1.01),
     ("softmax_attention", "streaming-window_globals-H:4", False, 18.5, 1.05), ("softmax_attention", "streaming-strided-H:4", False, 16.0, 1.3),
     ("softmax_attention", "streaming-causal_fixed-H:4", False, 11.0, 1.2), ("softmax_attention", "streaming-bigbird-H:4", False, 19.0, 1.04),
+    ("pointwise_attention", "laplace-full-H:4", False, 44.0, 1.97), ("pointwise_attention", "squared_relu-full-H:4", False, 31.0, 1.97),
+    ("decaying_sum", "ascending", False, 0.6, 1.0), ("decaying_sum_mega", "ascending", False, 2.2, 1.0),
     *((subject, "custom", False, 30.0, 1.1) for subject in ("synthesizer", "linformer", "nystromformer", "long_short", "reformer", "sinkformer",
-                                                            "sinkhorn_transformer", "mega", "mega_chunk", "s4d", "etsmlp")))
+                                                            "sinkhorn_transformer", "mega", "mega_chunk", "mega_csp", "s4d", "s5", "etsmlp", "spade")))
 MARKUP = "</script><b id=injected>injected</b> & <!--"
 CONTEXT = {"date": "2026-01-01T12:00:00+00:00", "cpu": "A synthetic processor", "instruction_set": "avx512", "compiler": "g++ 12.2.0",
            "flags": "-O3 -DNDEBUG", "blas": "OpenBLAS 0.3.21, Haswell kernels",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' tables in tables.json with the state of every cell, and the stored results in docs/learning/results."""
+"""The papers' tables in tables.json with the state of every cell, and the stored results in docs/learning/results. A row is a
+model, and in parentheses what distinguishes it from other rows of that model; rows in "excluded" have no model."""
 import json
 from collections import Counter
 
@@ -38,8 +39,13 @@ def cell(rule: str | dict[str, str], model: str) -> str:
     return "to run: " + TO_RUN.replace("{model}", model)
 
 
+def model_of(row: str) -> str:
+    return row.partition(" (")[0]
+
+
 def cells(table: dict) -> list[list[str]]:
-    return [[cell(rule, model) for rule in table["columns"].values()] for model in table["rows"]]
+    excluded = table.get("excluded", {})
+    return [[f"excluded: {excluded[row]}" if row in excluded else cell(rule, model_of(row)) for rule in table["columns"].values()] for row in table["rows"]]
 
 
 def state_counts(table: dict) -> Counter:
@@ -53,7 +59,7 @@ def describe(counts: Counter) -> str:
 def paper_table(name: str) -> Table:
     """Returns a table of a paper with the state of every cell."""
     table = paper_tables()[name]
-    rows = [[model, *texts] for model, texts in zip(table["rows"], cells(table))]
+    rows = [[row, *texts] for row, texts in zip(table["rows"], cells(table))]
     return Table(f"{table['paper']}: {table['subject']}", [f"Cells: {describe(state_counts(table))}."], ["model", *table["columns"]], rows)
 
 

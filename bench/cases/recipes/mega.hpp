@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gated attention of MEGA in the arena, of one head, over all rows or those of a chunk; and MEGA
-// with CSP.
+// MEGA in the arena: its gated attention of one head, over all rows or those of a chunk, and its
+// gates with CSP.
 #pragma once
 
 #include "recipe_entry.hpp"

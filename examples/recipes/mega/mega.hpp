@@ -46,13 +46,14 @@ struct write_queries_and_keys {
   RECIPES_HD double gamma(index_t i, index_t channel) const {
     return to_double(params.gamma(0, i, 0, channel));
   }
-  RECIPES_HD T scaled(position const& p, index_t i) const {
-    if (!is_row(p)) return rounded<T>(0);
-    return rounded<T>(gamma(i, p.channel) * shared(p) + to_double(params.beta(0, i, 0, p.channel)));
+  RECIPES_HD T scaled(double value, position const& p, index_t i) const {
+    return rounded<T>(gamma(i, p.channel) * value + to_double(params.beta(0, i, 0, p.channel)));
   }
   RECIPES_HD void operator()(position const& p) const {
-    element(q, p) = scaled(p, 0);
-    element(k, p) = scaled(p, 1);
+    bool const has_row = is_row(p);
+    double const value = has_row ? shared(p) : 0;
+    element(q, p) = has_row ? scaled(value, p, 0) : rounded<T>(0);
+    element(k, p) = has_row ? scaled(value, p, 1) : rounded<T>(0);
   }
 };
 template <class T>
@@ -77,17 +78,20 @@ struct sum_scale_gradients {
 
   RECIPES_HD void operator()(index_t channel) const {
     extents4 const e = shared.params.z.extents();
-    for (index_t i = 0; i < 2; ++i) {
-      double products = 0, sum = 0;
-      for (index_t b = 0; b < e.batch; ++b)
-        for (index_t n = 0; n < e.length; ++n) {
-          position const p(b, 0, n, channel);
-          if (!shared.is_row(p)) continue;
+    double products[2] = {}, sums[2] = {};
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t n = 0; n < e.length; ++n) {
+        position const p(b, 0, n, channel);
+        if (!shared.is_row(p)) continue;
+        double const value = shared.shared(p);
+        for (index_t i = 0; i < 2; ++i) {
           double const d = to_double(element(i == 0 ? shared.q : shared.k, p));
-          products += d * shared.shared(p), sum += d;
+          products[i] += d * value, sums[i] += d;
         }
-      dgamma(0, i, 0, channel) = rounded<T>(products);
-      dbeta(0, i, 0, channel) = rounded<T>(sum);
+      }
+    for (index_t i = 0; i < 2; ++i) {
+      dgamma(0, i, 0, channel) = rounded<T>(products[i]);
+      dbeta(0, i, 0, channel) = rounded<T>(sums[i]);
     }
   }
 };

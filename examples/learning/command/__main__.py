@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Main program of examples/learning/run: python3 -m command [options]."""
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -76,7 +77,9 @@ def make_figure(o: argparse.Namespace, runs: Runs) -> None:
 
 
 def make_model_figure(o: argparse.Namespace, runs: Runs) -> None:
-    from . import model_figures as figures  # requires numpy
+    if importlib.util.find_spec("numpy") is None:
+        raise UsageError(f"--figure {o.figure} needs numpy (Debian: python3-numpy)")
+    from . import model_figures as figures
     path, settings = o.results / o.figure, dict(o.set)
     if o.figure == "samples":
         names = {f"{dashes} dashes": {"dashes": str(dashes), "model": "none", "width": "4", "hidden": "4"} for dashes in (6, 9, 14)}

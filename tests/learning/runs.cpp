@@ -200,20 +200,36 @@ TEST_CASE("tasks by name, and error messages") {
                [&] { make = add_task(app, name); });
     return make();
   };
-  auto const sample_length = [](task const& source) {
+  auto const tokens_of = [](task const& source, split subset, index_t index) {
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(source.shape().length));
     sample s;
     s.tokens = tokens.data();
-    source.write(split::test, 0, s);
-    return s.length;
+    source.write(subset, index, s);
+    tokens.resize(static_cast<std::size_t>(s.length));
+    return tokens;
   };
   auto const t = make_task({"--task", "listops", "--length", "40", "--shortest", "10"});
   CHECK(t->shape().length == 40);
-  CHECK(sample_length(*t) >= 10);
-  CHECK(sample_length(*make_task({"--task", "listops", "--length", "100"})) >= 25);
+  CHECK(tokens_of(*t, split::test, 0).size() >= 10);
+  CHECK(tokens_of(*make_task({"--task", "listops", "--length", "100"}), split::test, 0).size() >=
+        25);
   CHECK(
       make_task({"--task", "adding", "--length", "32", "--test-samples", "9"})->size(split::test) ==
       9);
+  auto const whole = make_task({"--task", "listops", "--length", "40", "--training-samples", "9"});
+  auto const held_out = make_task({"--task", "listops", "--length", "40", "--training-samples", "9",
+                                   "--test-samples", "5", "--validation", "2"});
+  CHECK(held_out->size(split::training) == 7);
+  CHECK(held_out->size(split::test) == 2);
+  CHECK(held_out->shape().outputs == 10);
+  for (index_t i = 0; i < 2; ++i) {
+    CHECK(tokens_of(*held_out, split::training, 5 + i) ==
+          tokens_of(*whole, split::training, 5 + i));
+    CHECK(tokens_of(*held_out, split::test, i) == tokens_of(*whole, split::training, 7 + i));
+  }
+  CHECK_THROWS_WITH_AS(
+      make_task({"--task", "adding", "--training-samples", "9", "--validation", "9"}),
+      "validation: must hold out 1 to 8 training samples, is 9", task_error);
   CHECK_THROWS_WITH_AS(make_task({"--task", "addin"}), doctest::Contains("there are adding, "),
                        usage_error);
   CHECK_THROWS_WITH_AS(make_task({"--task", "imdb"}),

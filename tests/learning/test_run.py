@@ -119,7 +119,7 @@ class Papers(unittest.TestCase):
 
     def test_a_cell_has_the_best_run_of_its_model(self) -> None:
         self.assertEqual(papers.cell("listops", "sort-ascending"), "measured: 37.6 % at width 64 (class token, 1e-3)")
-        self.assertTrue(papers.cell("listops", "mega-csp").endswith("--model mega-csp --set pool=cls --set rate=1e-3 --set block=gated --set group=0"))
+        self.assertEqual(papers.cell("listops", "mega-csp"), "to run: examples/learning/run --search small/listops-1999 --models mega-csp")
         with self.assertRaises(KeyError):
             papers.paper_table("csp/44")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A file should have at most 300 lines, and must have at most 500. A folder has at most 20 files. The learning layer of the
-examples has at most 200 lines a file, and at most 4717 lines of C++ without comments, directives and empty lines, 530 of
+examples has at most 200 lines a file, and at most 4750 lines of C++ without comments, directives and empty lines, 530 of
 them for the mixers of other papers' attention, linear_attention and the recipes, and 410 for state spaces and MEGA."""
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from common import files, finish, relative_name
 
 SOURCES = (".hpp", ".cuh", ".inl", ".cpp", ".cu", ".py", ".cmake", ".txt")
 MAX_FILES = 20
-LEARNING_FILE, LEARNING_CODE = 200, 4717
+LEARNING_FILE, LEARNING_CODE = 200, 4750
 # Exceptions, in which one list serves the reader: the public headers, one example per topic, one program per rejected mistake.
 LARGE_FOLDERS = ("include/slicesort", "examples", "tests/compile/compile_errors")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from report.command.build import Failed as NotInstalled
 from report.command.build import output_of as git_output, python_with
 
-from .build import Failed, build_program, output_of
+from .build import PROGRAM, Failed, build_program, output_of
 from .options import CURVES, MODEL_FIGURES, ROOT, UsageError, parse
 from .figures import curve_of, draw
 from .papers import listing, paper_table, paper_tables
@@ -119,10 +119,11 @@ def train_single(o: argparse.Namespace, runs: Runs) -> None:
         print(f"seed {run.seed}: " + (f"accuracy {100 * result.accuracy:.2f} % after {result.step} steps" if result.test else "no test yet") + f"; {run.folder}")
 
 
-def list_all(built: Path) -> None:
+def list_all(program: Path) -> None:
+    """Lists presets, models, tasks and the papers' tables. Builds nothing: the program lists the models if there is one."""
     for name, preset in presets().items():
         print(f"preset {name:24} {preset['source']}")
-    print(output_of(built, "--list"), end="")
+    print(output_of(program, "--list") if program.exists() else "models and tasks: listed after the first run, which builds the training program\n", end="")
     print(listing())
 
 
@@ -136,18 +137,21 @@ def main(argv: list[str]) -> int:
             raise UsageError(f"there is no table '{o.table}'; there are listops, speed, {', '.join(known)}")
         print(paper_table(o.table).markdown(), end="")
         return 0
+    if o.list:
+        list_all(o.program or PROGRAM)
+        return 0
     built = o.program or build_program()
     python = python_with("matplotlib") if not o.torch else sys.executable
     if python != sys.executable:
         os.execv(python, [python, "-m", "command", *argv])
-    if o.list:
-        list_all(built)
-        return 0
     runs = Runs(built.resolve(), o.results, o.minutes, o.threads, o.data)
     if o.dry_run:
         dry_runs = [runs.run_of(flags_of(o.preset, o.task, model, dict(o.set)), 1) for model in o.models or [o.model]]
         return max(subprocess.run([*runs.command(run), "--dry-run"], check=False).returncode for run in dry_runs)
-    if o.table:
+    if o.search:
+        from .search import make_search
+        print(make_search(o, runs, describe_origin()).markdown())
+    elif o.table:
         make_table(o, runs)
     elif o.figure:
         make_figure(o, runs)

@@ -10,6 +10,7 @@ from report.command.build_progress import Build
 from .options import ROOT
 
 FOLDER = ROOT / "build/learning"
+PROGRAM = FOLDER / "examples/learning/slicesort_train"
 
 
 class Failed(Exception):
@@ -25,7 +26,7 @@ def build_program() -> Path:
     if not (progress.run(configure) and progress.run(["cmake", "--build", str(FOLDER), "--target", "slicesort_train"])):
         print("\n".join(progress.last_lines), file=sys.stderr)
         raise Failed("the build failed")
-    return FOLDER / "examples/learning/slicesort_train"
+    return PROGRAM
 
 
 def output_of(*command: str | Path) -> str:

@@ -69,7 +69,9 @@ def parser() -> Parser:
                         "speed: training steps of whole models, and their memory")
     tables.add_argument("--figure", choices=(*CURVES, *MODEL_FIGURES), help="adding, order, pathfinder: accuracy after steps, of several models and the control "
                         "without mixing; rank-collapse, permutation, spectra: rows and maps of trained models by depth; shifts: of CSP; samples: images of Pathfinder")
-    tables.add_argument("--models", type=parse_names, help="models of the table or figure, separated by commas")
+    tables.add_argument("--search", metavar="PRESET", help="accuracies of models, each at the rate that is best on held-out training samples; "
+                        "presets small/listops-100, small/listops-1999 and small/digits")
+    tables.add_argument("--models", type=parse_names, help="models of the table, figure or search, separated by commas")
     tables.add_argument("--lengths", type=counts, help="lengths of a figure or of the table of speed, separated by commas")
     tables.add_argument("--torch", action="store_true", help="table of speed: compare with the same models in PyTorch, if it is installed")
     execution = p.add_argument_group("execution")
@@ -85,14 +87,15 @@ def parser() -> Parser:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     o = parser().parse_args(argv)
-    shown, settings = o.table or o.figure, dict(o.set)
+    shown, settings = o.table or o.figure or o.search, dict(o.set)
     for is_wrong, message in (
-            (not (shown or o.preset or o.task or o.list), "say what to train: --preset or --task, --table or --figure (see --help)"),
-            (o.table and o.figure, "--table and --figure do not go together"),
+            (not (shown or o.preset or o.task or o.list), "say what to train: --preset or --task, --table, --figure or --search (see --help)"),
+            (sum(map(bool, (o.table, o.figure, o.search))) > 1, "--table, --figure and --search do not go together"),
+            (o.search and (o.preset or o.task or o.minutes), "--search has a preset and all its steps, not --preset, --task or --minutes"),
             ((o.models or o.lengths or o.torch) and not shown, "--models, --lengths and --torch are for --table and --figure"),
             (o.model and shown, "--model is for one run; tables and figures take --models"),
             (o.lengths and o.figure not in (None, "adding", "order"), f"--lengths is not for --figure {o.figure}"),
-            (o.lengths and o.table == "listops", "--lengths is for --figure and --table speed; for this one it is --set length=N"),
+            (o.lengths and (o.search or o.table == "listops"), "--lengths is for --figure and --table speed; for this one it is --set length=N"),
             ("length" in settings and (o.figure or o.table == "speed"), "--set length is for runs and --table listops; here it is --lengths"),
             (o.torch and o.table != "speed", "--torch is for --table speed")):
         if is_wrong:

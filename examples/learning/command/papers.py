@@ -11,9 +11,7 @@ RESULTS = ROOT / "docs/learning/results/listops.json"
 CLASS_TOKEN = ROOT / "docs/learning/results/class_token.json"
 SYNTHETIC_MODELS = ("sort-ascending", "softmax", "chord", "cdil", "none")
 STATES = ("measured", "to run", "needs --data", "quoted", "excluded")
-TO_RUN = "examples/learning/run --preset nystromformer/listops --model {model} --set pool=cls --set rate=1e-3"
-SETTINGS = {"csp-none-ascending": " --set group=0", "mega": " --set block=gated", "mega-chunk": " --set block=gated",
-            "mega-csp": " --set block=gated --set group=0"}  # by model
+TO_RUN = "examples/learning/run --search small/listops-1999 --models {model}"
 COLUMNS = {"model": "model", "settings": "head reads, rate", "accuracy": "accuracy", "test loss": "test loss", "better than": "better than",
            "minutes": "minutes", "published": "published"}
 
@@ -37,7 +35,7 @@ def cell(rule: str | dict[str, str], model: str) -> str:
     best = next((run for run in stored_results() if run["model"] == model), None)
     if best:
         return f"measured: {best['accuracy']} % at width 64 ({best['settings']})"
-    return "to run: " + TO_RUN.replace("{model}", model) + SETTINGS.get(model, "")
+    return "to run: " + TO_RUN.replace("{model}", model)
 
 
 def cells(table: dict) -> list[list[str]]:

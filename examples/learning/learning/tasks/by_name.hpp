@@ -8,6 +8,7 @@
 #include "learning/tasks/pathfinder.hpp"
 #include "learning/tasks/published.hpp"
 #include "learning/tasks/synthetic.hpp"
+#include "learning/tasks/validation.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -87,11 +88,7 @@ task_maker add_files(CLI::App& app, std::string const& name, index_t size = 0,
   };
 }
 
-}  // namespace detail
-
-/// Adds the flags of a task. Throws `usage_error` for an unknown name.
-inline task_maker add_task(CLI::App& app, std::string const& name) {
-  using namespace detail;
+inline task_maker add_named_task(CLI::App& app, std::string const& name) {
   if (name == "adding") return add_synthetic<adding>(app);
   if (name == "order") return add_synthetic<temporal_order>(app);
   if (name == "listops") return add_listops(app);
@@ -104,6 +101,20 @@ inline task_maker add_task(CLI::App& app, std::string const& name) {
   if (name == "mnist") return add_files<mnist>(app, name, 1, "patch");
   throw usage_error("there is no task '" + name + "'; there are " +
                     list_nearest(name, task_descriptions()));
+}
+
+}  // namespace detail
+
+/// Adds the flags of a task. Throws `usage_error` for an unknown name. `--validation N` tests on
+/// the last N training samples, which do not train.
+inline task_maker add_task(CLI::App& app, std::string const& name) {
+  task_maker const make = detail::add_named_task(app, name);
+  auto const held_out = std::make_shared<index_t>(0);
+  add_integer(app, "validation", *held_out, 0, max_samples);
+  return [make, held_out]() -> std::unique_ptr<task> {
+    if (*held_out == 0) return make();
+    return std::make_unique<validation>(make(), *held_out);
+  };
 }
 
 }  // namespace learning

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracies of models, each at the rate that is best on samples held out of the training set. search.json has an entry
+for each preset, model and settings; docs/learning/results/search.json is the stored one."""
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+
+from .options import ROOT, UsageError
+from .presets import flags_of, preset, presets, published
+from .runs import Result, Run, Runs, mean_and_spread
+from .tables import Table, describe_beaten_baseline, percent, quoted_cells, run_baselines, standard_error_of_mean
+
+STORED = ROOT / "docs/learning/results/search.json"
+COLUMNS = ["model", "rate", "accuracy", "best test", "baselines", "seeds", "minutes", "published", "by whom"]
+
+
+def read_entries(path: Path) -> list[dict]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def is_same(a: dict, b: dict) -> bool:
+    """True if both entries are of the same runs."""
+    return all(a[key] == b[key] for key in ("preset", "model", "settings"))
+
+
+def trial_flags(name: str, model: str, settings: dict[str, str]) -> dict[str, dict[str, str]]:
+    """Returns the flags of a model's trial runs by rate."""
+    rule = preset(name)["search"]
+    trial = {key: str(value) for key, value in rule["flags"].items()}
+    return {rate: {**flags_of(name, None, model, settings), **trial, "rate": rate} for rate in rule["rates"]}
+
+
+def best_rate(trials: dict[str, float]) -> str:
+    """Returns the rate of the highest accuracy, and the lower rate of a tie."""
+    return max(sorted(trials, key=float), key=lambda rate: trials[rate])
+
+
+def entry_of(name: str, model: str, settings: dict[str, str], trials: dict[str, float], seeds: list[tuple[Run, Result]],
+             baselines: dict[str, float]) -> dict:
+    """Returns the values of a model's finished runs."""
+    results = [result for _, result in seeds]
+    accuracies, samples = [result.accuracy for result in results], results[0].test[-1]["samples"]
+    mean, spread = mean_and_spread(accuracies)
+    error = standard_error_of_mean(mean, spread, len(results), samples)
+    return {"preset": name, "model": model, "settings": settings, "parameters": results[0].start["parameters"], "validation": trials,
+            "rate": best_rate(trials), "steps": results[0].step, "test samples": samples, "accuracy": accuracies,
+            "best accuracy": [max(test["accuracy"] for test in result.test) for result in results],
+            "loss": [result.test[-1]["loss"] for result in results], "seconds": [result.seconds for result in results],
+            "baselines": describe_beaten_baseline(mean, error, baselines) if baselines else ""}
+
+
+def spread_text(values: list[float]) -> str:
+    mean, spread = mean_and_spread(values)
+    return percent(mean) + (f" +- {100 * spread:.1f}" if spread is not None else "")
+
+
+def row_of(entry: dict, quoted: list | None) -> list[str]:
+    settings = [f"{key}={value}" for key, value in entry["settings"].items()]
+    return ["`" + " ".join([entry["model"], *settings]) + "`", entry["rate"], spread_text(entry["accuracy"]), spread_text(entry["best accuracy"]),
+            entry["baselines"], str(len(entry["accuracy"])), f"{statistics.mean(entry['seconds']) / 60:.2g}", *quoted_cells(quoted)]
+
+
+def table(name: str, entries: list[dict]) -> Table:
+    """Returns the table of a preset's entries, the best model first, without empty columns."""
+    found = sorted((entry for entry in entries if entry["preset"] == name), key=lambda entry: -statistics.mean(entry["accuracy"]))
+    quoted = published(preset(name)["flags"]["task"])
+    rows = [row_of(entry, quoted.get(entry["model"])) for entry in found]
+    shown = [index for index, _ in enumerate(COLUMNS) if any(row[index] for row in rows)]
+    rule = preset(name)["search"]
+    return Table(f"Search, {name}", [
+        f"Each model has the rate of {', '.join(rule['rates'])} that is best on {rule['flags']['validation']} held-out training samples after "
+        f"{rule['flags'].get('steps', preset(name)['flags']['steps'])} steps of one run. The accuracy is that of the test set after "
+        f"{preset(name)['flags']['steps']} steps, with the standard deviation of seeds; beside it, the best of all tests."],
+        [COLUMNS[index] for index in shown], [[row[index] for index in shown] for row in rows])
+
+
+def make_search(o: argparse.Namespace, runs: Runs, origin: str) -> Table:
+    """Trains what is missing, and updates search.json and the table after each model."""
+    name, settings = o.search, dict(o.set)
+    if "search" not in preset(name):
+        raise UsageError(f"preset {name} has no rates to search; {', '.join(key for key in presets() if 'search' in preset(key))} have")
+    if taken := {"rate", "validation"} & set(settings):
+        raise UsageError(f"--search sets {taken.pop()} itself")
+    models, path = o.models or preset(name)["search"]["models"], o.results / "search.json"
+    for model in models:
+        runs.check_flags(flags_of(name, None, model, settings))
+    o.results.mkdir(parents=True, exist_ok=True)
+    for model in models:
+        trials = trial_flags(name, model, settings)
+        validation = {rate: seeds[0][1].accuracy for rate, seeds in zip(trials, runs.ensure_all(list(trials.values()), 1))}
+        flags = {**flags_of(name, None, model, settings), "rate": best_rate(validation)}
+        seeds = runs.ensure_all([flags], o.seeds)[0]
+        entry = entry_of(name, model, settings, validation, seeds, run_baselines(runs, flags) if flags["task"] == "listops" else {})
+        entry |= {"origin": origin, "command": " ".join(["examples/learning/run", *sys.argv[1:]])}
+        entries = [other for other in read_entries(path) if not is_same(other, entry)] + [entry]
+        path.write_text("[\n" + ",\n".join(json.dumps(other) for other in entries) + "\n]\n", encoding="utf-8")
+        result = table(name, entries)
+        path.with_name(f"search-{name.replace('/', '-')}.md").write_text(result.markdown(), encoding="utf-8")
+    return result
+
+
+if __name__ == "__main__":
+    for preset_name in dict.fromkeys(stored["preset"] for stored in read_entries(STORED)):
+        print(table(preset_name, read_entries(STORED)).markdown())

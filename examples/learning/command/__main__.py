@@ -114,7 +114,7 @@ def train_single(o: argparse.Namespace, runs: Runs) -> None:
     settings = [o.preset or task, *(f"{name}={value}" for name, value in o.set)]
     others = [flags_of(o.preset, o.task, model, dict(o.set)) for model in runs.models_of(task) if model != flags.get("model", "chord")]
     shown = [results, *(runs.load(other, o.seeds) for other in others)]
-    draw(o.results / re.sub(r"[^\w.=]+", "-", "-".join(settings)), textwrap.shorten(", ".join(settings), 60, placeholder=" .."),
+    draw(o.results / re.sub(r"[^\w.=]+", "-", "-".join(settings)), textwrap.shorten(", ".join(settings), 60, break_on_hyphens=False, placeholder=" .."),
          [curve_of(seeds, scaled_by(o.preset, seeds[0][0].flags)) for seeds in shown], o.seeds, baseline_lines(runs, flags), describe_origin())
     for run, result in results:
         print(f"seed {run.seed}: " + (f"accuracy {100 * result.accuracy:.2f} % after {result.step} steps" if result.test else "no test yet") + f"; {run.folder}")

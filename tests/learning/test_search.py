@@ -17,7 +17,8 @@ PAGE = Path(__file__).parents[2] / "docs/learning/README.md"
 
 
 def seed_result(seed: int, *accuracies: float) -> tuple[Run, Result]:
-    tests = [{"step": step, "accuracy": accuracy, "loss": 1.5, "samples": 2000, "seconds": 60.0 * step} for step, accuracy in enumerate(accuracies, 1)]
+    tests = [{"step": step, "accuracy": accuracy, "loss": 1.5, "samples": 2000, "seconds": 60.0 * step}
+             for step, accuracy in enumerate(accuracies, 1)]
     return Run({"model": "csp"}, seed, Path()), Result({"parameters": 9}, [], tests, {"reason": "steps"})
 
 
@@ -33,17 +34,19 @@ class Search(unittest.TestCase):
         self.assertEqual(search.best_rate({"3e-3": 0.4, "3e-4": 0.3, "1e-3": 0.4}), "1e-3")
 
     def test_an_entry_has_the_last_and_the_best_test(self) -> None:
-        entry = search.entry_of("small/listops-100", "csp", {"group": "16"}, {"3e-4": 0.2, "1e-3": 0.3}, [seed_result(1, 0.5, 0.4), seed_result(2, 0.42)],
-                                {"nothing": 0.17, "the first token": 0.36})
+        entry = search.entry_of("small/listops-100", "csp", {"group": "16"}, {"3e-4": 0.2, "1e-3": 0.3},
+                                [seed_result(1, 0.5, 0.4), seed_result(2, 0.42)], {"nothing": 0.17, "the first token": 0.36})
         self.assertEqual((entry["rate"], entry["accuracy"], entry["best accuracy"]), ("1e-3", [0.4, 0.42], [0.5, 0.42]))
         table = search.table("small/listops-100", [entry])
-        self.assertEqual(table.rows, [["`csp group=16`", "1e-3", "41.0 % +- 1.4", "46.0 % +- 5.7", "beats the baseline of the first token", "2", "1.5"]])
+        self.assertEqual(table.rows, [["`csp group=16`", "1e-3", "41.0 % +- 1.4", "46.0 % +- 5.7", "beats the baseline of the first token",
+                                       "2", "1.5"]])
         self.assertEqual(len(table.columns), 7)  # csp in pairs has no published number
 
     def test_a_preset_without_rates_and_wrong_options_are_refused(self) -> None:
-        for call, says in ((["paramixer/order"], "has no rates to search; small/listops-100, "), (["small/digits", "--set", "rate=1"], "--search sets rate itself")):
+        for call, says in ((["paramixer/order"], "has no rates to search; small/listops-100, "),
+                           (["small/digits", "--set", "rate=1"], "--search sets rate itself")):
             with self.assertRaisesRegex(UsageError, says):
-                search.make_search(parse(["--search", *call]), mock.Mock(), "")
+                main(["--search", *call])
         for option in (["--table", "listops"], ["--preset", "small/digits"], ["--minutes", "3"], ["--model", "csp"], ["--lengths", "8"]):
             with self.assertRaises(UsageError):
                 parse(["--search", "small/digits", *option])
@@ -81,7 +84,8 @@ class Search(unittest.TestCase):
                 self.assertEqual(runs.trained, [("3e-4", 1, True), ("1e-3", 1, True), ("3e-3", 1, True), ("1e-3", 2, False)])
             entries = search.read_entries(Path(folder) / "search.json")
             text = (Path(folder) / "search-small-digits.md").read_text(encoding="utf-8")
-        self.assertEqual([(entry["model"], entry["rate"], entry["accuracy"]) for entry in entries], [("csp", "1e-3", [0.9, 0.9]), ("none", "1e-3", [0.9, 0.9])])
+        self.assertEqual([(entry["model"], entry["rate"], entry["accuracy"]) for entry in entries],
+                         [("csp", "1e-3", [0.9, 0.9]), ("none", "1e-3", [0.9, 0.9])])
         self.assertEqual(text.count("| 1e-3 | 90.0 % +- 0.0 |"), 2)
 
 

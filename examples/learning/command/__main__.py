@@ -22,6 +22,7 @@ from .figures import curve_of, draw
 from .papers import listing, paper_table, paper_tables
 from .presets import flags_of, preset, presets, scaled_by
 from .runs import Runs
+from .search import make_search, require_searchable
 
 TABLE_MODELS = ["sort-ascending", "csp", "chord", "softmax", "none"]
 FIGURE_MODELS = ["chord", "cdil", "sort-ascending", "softmax", "none"]
@@ -141,16 +142,17 @@ def main(argv: list[str]) -> int:
     if o.list:
         list_all(o.program or PROGRAM)
         return 0
+    if o.search:
+        require_searchable(o)
     built = o.program or build_program()
     python = python_with("matplotlib") if not o.torch else sys.executable
     if python != sys.executable:
         os.execv(python, [python, "-m", "command", *argv])
     runs = Runs(built.resolve(), o.results, o.minutes, o.threads, o.data)
     if o.dry_run:
-        dry_runs = [runs.run_of(flags_of(o.preset, o.task, model, dict(o.set)), 1) for model in o.models or [o.model]]
+        dry_runs = [runs.run_of(flags_of(o.preset or o.search, o.task, model, dict(o.set)), 1) for model in o.models or [o.model]]
         return max(subprocess.run([*runs.command(run), "--dry-run"], check=False).returncode for run in dry_runs)
     if o.search:
-        from .search import make_search
         print(make_search(o, runs, describe_origin()).markdown())
     elif o.table:
         make_table(o, runs)

@@ -14,6 +14,7 @@ examples:
   run --task adding --model sort-ascending --set length=256 --set pool=cls
   run --table listops --models sort-ascending,chord,none --seeds 3
   run --figure adding --lengths 128,512
+  run --search small/listops-100 --models csp,none    each model at the rate that is best on held-out samples
 The same command resumes an interrupted run (Ctrl-C), with the same bits, and does not repeat a finished one. Results are in
 learning-results/: a folder per run, pictures, tables, and index.html.
 Exit status: 0 success, 1 failure, 2 wrong options, 130 interrupted."""

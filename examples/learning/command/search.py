@@ -76,13 +76,17 @@ def table(name: str, entries: list[dict]) -> Table:
         [COLUMNS[index] for index in shown], [[row[index] for index in shown] for row in rows])
 
 
+def require_searchable(o: argparse.Namespace) -> None:
+    """Raises an error if the preset has no rates, or the settings have one."""
+    if "search" not in preset(o.search):
+        raise UsageError(f"preset {o.search} has no rates to search; {', '.join(key for key in presets() if 'search' in preset(key))} have")
+    if taken := {"rate", "validation"} & set(dict(o.set)):
+        raise UsageError(f"--search sets {taken.pop()} itself")
+
+
 def make_search(o: argparse.Namespace, runs: Runs, origin: str) -> Table:
     """Trains what is missing, and updates search.json and the table after each model."""
     name, settings = o.search, dict(o.set)
-    if "search" not in preset(name):
-        raise UsageError(f"preset {name} has no rates to search; {', '.join(key for key in presets() if 'search' in preset(key))} have")
-    if taken := {"rate", "validation"} & set(settings):
-        raise UsageError(f"--search sets {taken.pop()} itself")
     models, path = o.models or preset(name)["search"]["models"], o.results / "search.json"
     for model in models:
         runs.check_flags(flags_of(name, None, model, settings))

@@ -68,7 +68,6 @@ class pointwise_attention {
                 "const` for A = float and double.");
   static_assert(std::is_trivially_copyable_v<Function>,
                 "slicesort: a score function must be trivially copyable.");
-  static constexpr auto allowed_heads = detail::kv_heads::divide_q;
   using op = detail::pointwise_attention_op<Mask, Function>;
 
   // Types of braced arguments in a call whose y or dy has type Y.
@@ -108,7 +107,7 @@ class pointwise_attention {
                                              extents4 dbias = {}) const {
     return detail::attention_workspace_bytes<op, T>(
         exec, "pointwise_attention.workspace_bytes", {q, v, dbias}, mask_, scale(q.channels),
-        allowed_heads, [&](detail::checker& c) { c.policy("function", function_, q.channels); });
+        [&](detail::checker& c) { c.policy("function", function_, q.channels); });
   }
   /// Overload for views, `{q, k, v}` or `{q, k, v, bias}` of one type, and optionally the gradients
   /// of `backward`.
@@ -174,8 +173,7 @@ class pointwise_attention {
                              dropout const& dropped, Rules const& rules) const {
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
       detail::check_attention_call(
-          c, params, allowed_heads, rules,
-          [&](detail::checker&, detail::attention_info const& inputs) {
+          c, params, rules, [&](detail::checker&, detail::attention_info const& inputs) {
             if (dropped.rate != 0)
               c.fail(error_kind::argument,
                      "dropout.rate is %g, must be 0: pointwise attention has no dropout",

@@ -76,7 +76,6 @@ class softmax_attention {
       "slicesort: a mask needs `key_range range(index_t query, index_t keys) const` or `bool "
       "allows(index_t query, index_t key) const`.");
   using traits = detail::attention_traits<Algorithm>;
-  static constexpr auto allowed_heads = detail::kv_heads::divide_q;
 
   using op = typename traits::template op<Mask>;
   template <class T>
@@ -129,7 +128,7 @@ class softmax_attention {
                                              extents4 dbias = {}) const {
     return detail::attention_workspace_bytes<op, T>(exec, "softmax_attention.workspace_bytes",
                                                     {q, v, dbias}, mask_, scale(q.channels),
-                                                    allowed_heads, [](detail::checker&) {});
+                                                    [](detail::checker&) {});
   }
   /// Overload for views, `{q, k, v}` or `{q, k, v, bias}` of one type, and optionally the gradients
   /// of `backward`.
@@ -218,7 +217,7 @@ class softmax_attention {
         "slicesort: materialized<Gemm> needs a Gemm for the memory of its execution policy: "
         "cblas with exec::host, cublas with exec::cuda.");
     return detail::call<op>(exec, params, memory, [&](detail::checker& c) {
-      detail::check_attention_call(c, params, allowed_heads, rules,
+      detail::check_attention_call(c, params, rules,
                                    [&](detail::checker&, detail::attention_info const& inputs) {
                                      detail::check_dropout(c, params.drop, inputs.q.shape.heads);
                                    });

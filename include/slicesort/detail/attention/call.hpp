@@ -43,12 +43,11 @@ struct attention_extents {
 template <class Op, class T, class Exec, class Mask, class Rules>
 outcome_size<Exec> attention_workspace_bytes(Exec const& exec, char const* name,
                                              attention_extents const& extents, Mask const& mask,
-                                             double scale, kv_heads allowed,
-                                             Rules const& check_policies) {
+                                             double scale, Rules const& check_policies) {
   require_dtype<T>();
   return workspace_bytes<Op, T>(exec, name, extents.shape(), [&](checker& c) {
     auto const& [q, v, dbias] = extents;
-    check_attention_shapes<accumulator_t<T>>(c, q, v, dbias, scale, allowed);
+    check_attention_shapes<accumulator_t<T>>(c, q, v, dbias, scale);
     if (c.ok()) check_policies(c);
     if (c.ok()) check_mask(c, mask, {v.length, q.length, false, q.batch, q.heads});
   });
@@ -57,11 +56,10 @@ outcome_size<Exec> attention_workspace_bytes(Exec const& exec, char const* name,
 // Checks the inputs, then the other tensors by rules(checker, inputs), the operator's own policies
 // by check_policies(checker, inputs), and the mask. Views the bias per pair.
 template <class Params, class Rules, class PolicyRules>
-void check_attention_call(checker& c, Params& params, kv_heads allowed, Rules const& rules,
+void check_attention_call(checker& c, Params& params, Rules const& rules,
                           PolicyRules const& check_policies) {
   auto const inputs = info_of(params.in);
-  check_attention<accumulator_t<typename Params::element>>(c, inputs, params.scale, params.lengths,
-                                                           allowed);
+  check_attention<accumulator_t<typename Params::element>>(c, inputs, params.scale, params.lengths);
   rules(c, inputs);
   if (c.ok()) check_policies(c, inputs);
   if (c.ok())

@@ -53,13 +53,8 @@ inline void check_heads(checker& c, attention_view const& view, attention_view c
   c.extent(view, "batch", view.shape.batch, like.name, like.shape.batch);
   c.extent(view, "heads", view.shape.heads, like.name, like.shape.heads);
 }
-// Heads of k and v: as many as those of q, or a divisor of their number.
-enum class kv_heads { equal_q, divide_q };
-
-// Checks the batch and the heads of v.
-inline void check_kv_heads(checker& c, attention_view const& v, attention_view const& q,
-                           kv_heads allowed) {
-  if (allowed == kv_heads::equal_q) return check_heads(c, v, q);
+// Checks the batch and the heads of v, which may be a divisor of q's.
+inline void check_kv_heads(checker& c, attention_view const& v, attention_view const& q) {
   c.extent(v, "batch", v.shape.batch, q.name, q.shape.batch);
   index_t const heads = q.shape.heads, count = v.shape.heads;
   if (count != heads && (count < 1 || heads < 1 || heads % count != 0))
@@ -124,14 +119,13 @@ struct attention_info {
 };
 
 // Checks the inputs of a call.
-inline void check_inputs(checker& c, attention_info const& inputs, attention_lengths const& lengths,
-                         kv_heads allowed) {
+inline void check_inputs(checker& c, attention_info const& inputs,
+                         attention_lengths const& lengths) {
   inputs.for_each([&](view_info const& view) { c.view(view); });
   attention_view const &q = inputs.q, &k = inputs.k, &v = inputs.v;
-  check_kv_heads(c, v, q, allowed);
+  check_kv_heads(c, v, q);
   c.extent(k, "batch", k.shape.batch, q.name, q.shape.batch);
-  attention_view const& like = allowed == kv_heads::equal_q ? q : v;
-  c.extent(k, "heads", k.shape.heads, like.name, like.shape.heads);
+  c.extent(k, "heads", k.shape.heads, v.name, v.shape.heads);
   check_matrix(c, k, k, q, q.axes.channels);
   check_matrix(c, v, k, v, v.axes.channels);
   c.rows_countable(inputs.q);
@@ -143,24 +137,20 @@ inline void check_inputs(checker& c, attention_info const& inputs, attention_len
 // Shapes of all tensors, from the shapes of q and v. The caller checks y after its other arguments.
 struct attention_shapes {
   attention_view q, k, v, y;
-  kv_heads allowed;
 
-  attention_shapes(extents4 q_extents, extents4 v_extents, kv_heads allowed_heads)
+  attention_shapes(extents4 q_extents, extents4 v_extents)
       : q(describe_shape("q", q_extents)),
         k(describe_shape("k",
-                         {q_extents.batch,
-                          allowed_heads == kv_heads::equal_q ? q_extents.heads : v_extents.heads,
-                          v_extents.length, q_extents.channels})),
+                         {q_extents.batch, v_extents.heads, v_extents.length, q_extents.channels})),
         v(describe_shape("v", v_extents)),
-        y(describe_shape("y",
-                         {q_extents.batch, q_extents.heads, q_extents.length, v_extents.channels})),
-        allowed(allowed_heads) {}
+        y(describe_shape(
+            "y", {q_extents.batch, q_extents.heads, q_extents.length, v_extents.channels})) {}
 
   // Checks the shapes of the inputs, and of `extra`.
   void check_inputs(checker& c, view_info const* extra = nullptr) const {
     for (view_info const& view : {q, k, v}) c.shape(view);
     if (extra != nullptr) c.shape(*extra);
-    check_kv_heads(c, v, q, allowed);
+    check_kv_heads(c, v, q);
     c.rows_countable(q);
     c.rows_countable(k);
   }

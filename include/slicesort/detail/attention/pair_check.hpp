@@ -66,9 +66,8 @@ void check_mask(checker& c, Mask const& mask, mask_call call) {
 
 // Checks the shapes of q and v, and of dbias if there is one.
 template <class A>
-void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, double scale,
-                            kv_heads allowed) {
-  attention_shapes const shapes(q, v, allowed);
+void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, double scale) {
+  attention_shapes const shapes(q, v);
   shapes.check_inputs(c);
   check_policy_value<A>(c, "scale", scale);
   if (dbias != extents4{}) {
@@ -83,8 +82,8 @@ void check_attention_shapes(checker& c, extents4 q, extents4 v, extents4 dbias, 
 // Checks the inputs of forward and backward.
 template <class A>
 void check_attention(checker& c, attention_info const& inputs, double scale,
-                     attention_lengths const& lengths, kv_heads allowed) {
-  check_inputs(c, inputs, lengths, allowed);
+                     attention_lengths const& lengths) {
+  check_inputs(c, inputs, lengths);
   check_policy_value<A>(c, "scale", scale);
   if (c.ok() && inputs.has[3]) check_bias(c, inputs.extra, inputs.q, inputs.k);
 }

@@ -86,13 +86,6 @@ inline void check_direction(checker& c, bool causal, attention_view const& q,
            static_cast<long long>(k.shape.length), static_cast<long long>(q.shape.length), q.name);
 }
 
-// The device backend divides by the size of a group in 32 bits.
-inline void check_group(checker& c, attention_view const& q, attention_view const& v) {
-  if (q.shape.heads != v.shape.heads && q.shape.heads > index_t{0xffffffff})
-    c.fail(error_kind::argument, "q.heads is %lld, must be below 2^32 for grouped heads",
-           static_cast<long long>(q.shape.heads));
-}
-
 // Extents for a workspace query.
 struct linear_attention_extents {
   extents4 q, v;
@@ -101,13 +94,12 @@ struct linear_attention_extents {
 template <class A>
 void check_shapes(checker& c, linear_attention_extents const& extents,
                   feature_config const& feature, divisor_config const& divisor, bool causal) {
-  attention_shapes const shapes(extents.q, extents.v, kv_heads::divide_q);
+  attention_shapes const shapes(extents.q, extents.v);
   auto const w = describe_w_shape("w", extents.w), dw = describe_w_shape("dw", extents.dw);
   shapes.check_inputs(c, &w);
   check_presence_of_w(c, extents.w != extents3{}, extents.q.heads, feature.kind);
   if (is_random(feature.kind)) check_w(c, w, shapes.q);
   check_direction(c, causal, shapes.q, shapes.k);
-  check_group(c, shapes.q, shapes.v);
   check_policies<A>(c, feature, divisor);
   c.shape(shapes.y);
   if (extents.dw == extents3{}) return;
@@ -119,11 +111,10 @@ void check_shapes(checker& c, linear_attention_extents const& extents,
 template <class A, class Params>
 void check_call(checker& c, Params const& params, dropout const& drop) {
   attention_info const inputs = info_of(params.in);
-  check_inputs(c, inputs, params.lengths, kv_heads::divide_q);
+  check_inputs(c, inputs, params.lengths);
   check_presence_of_w(c, inputs.has[3], inputs.q.shape.heads, params.feature.kind);
   if (is_random(params.feature.kind)) check_w(c, inputs.extra, inputs.q);
   check_direction(c, params.causal, inputs.q, inputs.k);
-  check_group(c, inputs.q, inputs.v);
   check_policies<A>(c, params.feature, params.divisor);
   if (drop.rate != 0)
     c.fail(error_kind::argument, "dropout.rate is %g, must be 0: no weights are computed",

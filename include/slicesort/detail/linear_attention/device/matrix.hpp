@@ -119,7 +119,7 @@ struct linear_operand {
   SLICESORT_HD linear_matrix<T, Mapped> matrix(tile_position const& position) const {
     if (values != nullptr) return {values + position.pair * rows * pitch, false, pitch, 1, map};
     strides4 const s = tensor.strides();
-    // In 32 bits (check_group), since a division of 64 bits would spill registers.
+    // In 32 bits (check_kv_heads), since a division of 64 bits would spill registers.
     index_t head = position.head;
     if (group != 1)
       head = static_cast<index_t>(static_cast<unsigned>(head) / static_cast<unsigned>(group));

@@ -93,8 +93,9 @@ outcome train(model_maker const& make_model, unsigned threads) {
 }  // namespace
 
 TEST_CASE("the same bits for any number of threads") {
-  for (auto const& [name, make_model] : every_mixer()) {
-    CAPTURE(std::string(name));
+  for (auto const& mixer : every_mixer()) {
+    auto const& make_model = mixer.second;
+    CAPTURE(std::string(mixer.first));
     outcome const serial = train(make_model, 1);
     CHECK(serial.losses.front() != serial.losses[1]);
     for (unsigned threads : {2u, 3u}) {

@@ -111,13 +111,13 @@ class listops final : public task {
         return digit;
       }
       index_t const position = put(padding);
-      int const count = 2 + static_cast<int>(uniform_below(max_arguments - 1));
+      int const argument_count = 2 + static_cast<int>(uniform_below(max_arguments - 1));
       int arguments[max_arguments];
-      for (int i = 0; i < count; ++i) arguments[i] = tree(depth + 1);
+      for (int i = 0; i < argument_count; ++i) arguments[i] = tree(depth + 1);
       auto const op = static_cast<std::int32_t>(min + uniform_below(operators));
       if (position < longest) tokens[position] = op;
       put(close);
-      return listops_value(op, arguments, count);
+      return listops_value(op, arguments, argument_count);
     }
   };
 

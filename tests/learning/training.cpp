@@ -111,8 +111,9 @@ TEST_CASE("the same bits for any number of threads") {
 TEST_CASE("the same bits after a resumption from a checkpoint") {
   if (SLICESORT_TEST_TSAN) return;
   std::string const path = "learning_training_resumed.safetensors";
-  for (auto const& [name, make_model] : every_mixer()) {
-    CAPTURE(std::string(name));
+  for (auto const& mixer : every_mixer()) {
+    auto const& make_model = mixer.second;
+    CAPTURE(std::string(mixer.first));
     noise const samples({length, 1, 10000, test_samples});
     outcome const whole = train(make_model, 1);
     {
@@ -138,8 +139,9 @@ TEST_CASE("the same bits after a resumption from a checkpoint") {
 
 TEST_CASE("steps allocate nothing, and their memory is known in advance") {
   if (SLICESORT_TEST_TSAN) return;
-  for (auto const& [name, make_model] : every_mixer()) {
-    CAPTURE(std::string(name));
+  for (auto const& mixer : every_mixer()) {
+    auto const& make_model = mixer.second;
+    CAPTURE(std::string(mixer.first));
     noise const samples({length, 1, 10000, test_samples});
     auto const m = make_model(samples.shape());
     trainer t(*m, samples, config(2));

@@ -18,7 +18,7 @@ SLICESORT_HD constexpr int clamp_to_tile(index_t remaining) {
   return remaining < 0 ? 0 : remaining < linear_tile ? static_cast<int>(remaining) : linear_tile;
 }
 
-// Divides a pair or head in 32 bits (check_group), since a division of 64 bits would spill
+// Divides a pair or head in 32 bits (check_kv_heads), since a division of 64 bits would spill
 // registers.
 SLICESORT_HD_INLINE index_t divide_by_group(index_t n, index_t group) {
   if (group == 1) return n;

@@ -130,8 +130,8 @@ class column_sorter {
       Codec::template store_values<false>(row, y);
       if (y == values)
         for (std::size_t k = 0; k < used; ++k)
-          std::memcpy(y_ + destination(tile_, i + k) * tile_.y_layout.pitch, values + k,
-                      sizeof(bits));
+          std::memcpy(static_cast<void*>(y_ + destination(tile_, i + k) * tile_.y_layout.pitch),
+                      values + k, sizeof(bits));
       if constexpr (saves_perm) {
         index* const p = full && contiguous_perm ? perm<index>() + i : indices;
         Codec::template store_indices<false>(row, p);

@@ -71,7 +71,7 @@ struct linear_grid_layout {
     auto const take_pairs = [&](index_t pairs_of_side, bool needed, index_t rows, index_t width) {
       return memory.take<A>(needed ? amount(pairs_of_side) * rows * width : amount(0));
     };
-    auto const take_rows = [&](bool needed, index_t rows, index_t width = 1) {
+    auto const take_query_rows = [&](bool needed, index_t rows, index_t width = 1) {
       return take_pairs(count, needed, rows, width);
     };
     auto const take_kv_rows = [&](bool needed, index_t rows, index_t width = 1) {
@@ -90,7 +90,7 @@ struct linear_grid_layout {
       out.sums = take_rows(backward && has_w, rows);
       out.x = take_rows(backward && (has_w || is_custom), rows, s.channels);
     };
-    take_features(queries, s.queries, take_rows);
+    take_features(queries, s.queries, take_query_rows);
     take_features(keys, s.keys, take_kv_rows);
     factors.from_tile_start = take_kv_rows(has_running_maximum, s.keys);
     factors.to_tile_end = take_kv_rows(has_running_maximum, s.keys);
@@ -105,15 +105,15 @@ struct linear_grid_layout {
     amount const max_size = sum_size.value() < dw_size.value() ? dw_size : sum_size;
     sums = {memory.take<A>(amount(count) * tiles * max_size), tiles,
             static_cast<index_t>(sum_size.value()), feature.count, s.values};
-    weight_sum_grads = take_rows(backward, s.queries);
-    scaled_dy = take_rows(backward, s.queries, s.values);
+    weight_sum_grads = take_query_rows(backward, s.queries);
+    scaled_dy = take_query_rows(backward, s.queries, s.values);
     running_z = take_kv_rows(backward && s.causal, s.queries, feature.count);
-    take_gradients(query_gradients, s.queries, take_rows);
+    take_gradients(query_gradients, s.queries, take_query_rows);
     take_gradients(key_gradients, s.keys, take_kv_rows);
     partial_dw = take_kv_rows(computes_dw, w_rows, s.channels);
     dw_sums = memory.take<A>(computes_dw ? amount(s.kv_heads) * w_rows * s.channels : amount(0));
     bool const sums_groups = backward && s.causal && kv_count != count;
-    group_addends = take_rows(sums_groups, s.keys, std::max(feature.count, s.values));
+    group_addends = take_query_rows(sums_groups, s.keys, std::max(feature.count, s.values));
     take_carried(memory, s, count, kv_count, backward, sums_groups);
   }
 

@@ -22,8 +22,8 @@ class column_sorter {
 
   // Returns false if some value cannot be restored without its index and the codec has no indices.
   bool sort() {
-    if (is_sorted()) {
-      copy_rows(0);
+    if (tile_.destinations == nullptr && is_sorted()) {
+      copy_rows(0);  // in place, too
       return true;
     }
     bool const lossy = load();

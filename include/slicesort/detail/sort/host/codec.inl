@@ -233,19 +233,23 @@ using indexed_codec =
     std::conditional_t<sizeof(T) == 2, packed_codec<T>,
                        std::conditional_t<sizeof(T) == 4, codec_of_32_bits<T>, pairs_codec<T>>>;
 
-// Decodes a row in place. value_at(lane, index) returns the bits of the values that their keys do
-// not determine: zeros, NaN and padding.
+// Decodes a row in place. If keys may have lost bits, value_at(lane, index) returns the bits of the
+// values that their keys do not determine: zeros, NaN and padding.
 template <class Codec, class ValueAt>
-void restore_special(typename Codec::row_vector& row, typename Codec::bits const* descending_mask,
-                     int used_lanes, ValueAt const& value_at) {
+SLICESORT_INLINE void decode_row(typename Codec::row_vector& row, bool lossy,
+                                 typename Codec::bits const* descending_mask, int used_lanes,
+                                 ValueAt const& value_at) {
   using bits = typename Codec::bits;
   typename Codec::row_vector const sorted = row;
   row = Codec::decode(sorted, descending_mask);
-  if (!Codec::has_special(sorted, descending_mask)) return;
-  for (int lane = 0; lane < used_lanes; ++lane) {
-    bits const key = Codec::key_of(sorted, lane);
-    if (key == 0 || key == static_cast<bits>(~bits{0}) ||
-        static_cast<bits>(key ^ descending_mask[lane]) == detail::sign_bit<bits>)
-      Codec::set_key(row, lane, value_at(lane, Codec::index_of(sorted, lane)));
+  if constexpr (Codec::has_index) {
+    if (!lossy || !Codec::has_special(sorted, descending_mask)) return;
+    for (int lane = 0; lane < used_lanes; ++lane) {
+      bits const key = Codec::key_of(sorted, lane);
+      if (key == 0 || key == static_cast<bits>(~bits{0}) ||
+          static_cast<bits>(key ^ descending_mask[lane]) == detail::sign_bit<bits>)
+        Codec::set_key(row, lane, value_at(lane, Codec::index_of(sorted, lane)));
+    }
   }
+  (void)lossy, (void)used_lanes, (void)value_at;
 }

@@ -97,16 +97,9 @@ class column_sorter {
   void decode(bool lossy) {
     for (std::size_t i = 0; i < count_; i += lanes) {
       row_vector row = memory_.load(i);
-      if constexpr (Codec::has_index) {
-        if (lossy)
-          restore_special<Codec>(row, descending_mask_, used_lanes(i), [&](int, index_t source) {
-            return bits_at(static_cast<std::size_t>(source));
-          });
-        else
-          row = Codec::decode(row, descending_mask_);
-      } else {
-        row = Codec::decode(row, descending_mask_);
-      }
+      decode_row<Codec>(row, lossy, descending_mask_, used_lanes(i), [&](int, index_t source) {
+        return bits_at(static_cast<std::size_t>(source));
+      });
       memory_.store(i, row);
     }
   }

@@ -153,17 +153,15 @@ class tile_sorter {
         row_in_group = 0;
       }
       row_vector& row = panel(p)[row_at<row_vector>(i)];
-      if (!lossy_[p])
-        row = Codec::decode(row, descending_mask);
-      else
-        restore_special<Codec>(row, descending_mask, used_lanes(p), [&](int lane, index_t index) {
-          bits value;
-          std::memcpy(&value,
-                      tile_.x + tile_.x_layout.start[first + lane] +
-                          (group_start + index) * tile_.x_layout.pitch,
-                      sizeof value);
-          return value;
-        });
+      decode_row<Codec>(row, lossy_[p], descending_mask, used_lanes(p),
+                        [&](int lane, index_t index) {
+                          bits value;
+                          std::memcpy(&value,
+                                      tile_.x + tile_.x_layout.start[first + lane] +
+                                          (group_start + index) * tile_.x_layout.pitch,
+                                      sizeof value);
+                          return value;
+                        });
     }
   }
 

@@ -163,6 +163,40 @@ class Transforms(unittest.TestCase):
             F.slicing_sort(torch.autograd.forward_ad.make_dual(torch.randn(1, 6, 2), torch.ones(1, 6, 2)))
 
 
+class EagerGradients(unittest.TestCase):
+    def test_saved_state_is_given_no_zeros(self):
+        """A backward pass does not fill tensors with zeros in place of gradients of saved state."""
+        class Fills(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                fills.extend([func] * ("zero" in str(func)))
+                return func(*args, **(kwargs or {}))
+
+        for case in CASES:
+            tensors, fills = case.tensors(grad=True), []
+            y = case.call(*tensors)
+            with self.subTest(case.name), Fills():
+                torch.autograd.grad(y, tensors, torch.ones_like(y))
+                self.assertEqual(fills, [])
+
+    def test_no_gradient_of_the_output(self):
+        """A function of the output may return None as its gradient."""
+        class Constant(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, y):
+                return y.sum()
+
+            @staticmethod
+            def backward(ctx, dy):
+                return None
+
+        for case in CASES:
+            with self.subTest(case.name):
+                tensors = case.tensors(grad=True)
+                loss = Constant.apply(case.call(*tensors)) + sum(x.sum() for x in tensors)
+                for x, dx in zip(tensors, torch.autograd.grad(loss, tensors)):
+                    self.assertTrue(torch.equal(dx, torch.ones_like(x)))
+
+
 class Autocast(unittest.TestCase):
     def test_dtypes(self):
         x, q = torch.randn(2, 8, 4), torch.randn(2, 3, 8, 4)

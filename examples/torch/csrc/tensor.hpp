@@ -10,6 +10,10 @@
 #include <torch/csrc/stable/tensor.h>
 #include <torch/headeronly/core/ScalarType.h>
 
+#if __has_include(<sys/mman.h>)
+#  include <sys/mman.h>
+#endif
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -110,6 +114,22 @@ Tensor call_allocator(Sizes const& sizes, F const& allocate) {
   }
 }
 
+/// Asks the system for large pages for a new tensor, since first writes to small pages can take as
+/// long as a sort.
+inline Tensor with_large_pages(Tensor tensor) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
+  if (tensor.is_cuda()) return tensor;
+  int64_t size = 0;
+  STABLE_TORCH_ERROR_CODE_CHECK(aoti_torch_get_storage_size(tensor.get(), &size));
+  auto const begin = reinterpret_cast<std::uintptr_t>(tensor.data_ptr()),
+             first = (begin + page - 1) / page * page,
+             last = (begin + static_cast<std::uintptr_t>(size)) / page * page;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+  return tensor;
+}
+
 /// Allocates a tensor like `torch.empty_like`: same shape and device, and same strides if dense.
 inline Tensor make_like(Tensor const& like, std::optional<ScalarType> type = std::nullopt) {
   using torch::stable::detail::from;
@@ -118,12 +138,13 @@ inline Tensor make_like(Tensor const& like, std::optional<ScalarType> type = std
   return call_allocator(like.sizes(), [&] {
     STABLE_TORCH_ERROR_CODE_CHECK(
         torch_call_dispatcher("aten::empty_like", "", stack.data(), TORCH_ABI_VERSION));
-    return torch::stable::detail::to<Tensor>(stack[0]);
+    return with_large_pages(torch::stable::detail::to<Tensor>(stack[0]));
   });
 }
 inline Tensor make_tensor(Tensor const& like, std::vector<int64_t> const& sizes,
                           std::optional<ScalarType> type = std::nullopt) {
-  return call_allocator(sizes, [&] { return torch::stable::new_empty(like, sizes, type); });
+  return call_allocator(
+      sizes, [&] { return with_large_pages(torch::stable::new_empty(like, sizes, type)); });
 }
 
 /// Returns an extent, or 0 if the rank is too low, which the call reports later.

@@ -6,7 +6,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..library import ops
-from .registration import register, require_sequence, require_text
+from .registration import mark_saved_state, register, require_sequence, require_text
 
 
 @functools.lru_cache(maxsize=None)
@@ -34,7 +34,7 @@ def _fake(x, groups="group_size{2}", shift="linear", alignment="reference{0}", l
 
 def _save(ctx, inputs, output):
     ctx.policies = inputs[1:4]
-    ctx.mark_non_differentiable(output[1])
+    mark_saved_state(ctx, output[1])
     ctx.save_for_backward(output[1], inputs[4])
 
 

@@ -2,7 +2,7 @@
 """max_exchange: exchanges the maximum of each channel with one row."""
 import torch
 
-from .registration import index_dtype, register, require_sequence
+from .registration import index_dtype, mark_saved_state, register, require_sequence
 
 
 def _fake(x, row=0, lengths=None):
@@ -12,7 +12,7 @@ def _fake(x, row=0, lengths=None):
 
 def _save(ctx, inputs, output):
     ctx.row = inputs[1]
-    ctx.mark_non_differentiable(output[1])
+    mark_saved_state(ctx, output[1])
     ctx.save_for_backward(output[1], inputs[2])
 
 

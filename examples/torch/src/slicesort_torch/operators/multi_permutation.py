@@ -2,7 +2,7 @@
 """multi_permutation: a weighted sum of powers of the sorting permutation."""
 import torch
 
-from .registration import accumulator_dtype, index_dtype, register, require_sequence, require_text
+from .registration import accumulator_dtype, index_dtype, mark_saved_state, register, require_sequence, require_text
 
 
 def _fake(x, weights, order="ascending", lengths=None):
@@ -12,7 +12,7 @@ def _fake(x, weights, order="ascending", lengths=None):
 
 def _save(ctx, inputs, output):
     x, weights, _, lengths = inputs
-    ctx.mark_non_differentiable(output[1])
+    mark_saved_state(ctx, output[1])
     ctx.save_for_backward(x, weights, output[1], lengths)
 
 

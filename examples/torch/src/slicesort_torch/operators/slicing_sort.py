@@ -3,7 +3,7 @@
 import torch
 
 from ..library import ops
-from .registration import index_dtype, needs_saved_state, register, require_sequence, require_text
+from .registration import index_dtype, mark_saved_state, needs_saved_state, register, require_sequence, require_text
 
 
 def _fake_sort(x, order="ascending", save=True, lengths=None):
@@ -13,7 +13,7 @@ def _fake_sort(x, order="ascending", save=True, lengths=None):
 
 
 def _save_sort(ctx, inputs, output):
-    ctx.mark_non_differentiable(output[1])
+    mark_saved_state(ctx, output[1])
     ctx.save_for_backward(output[1], inputs[3])
 
 

@@ -2,8 +2,8 @@
 """sparse_mix: a chain of sparse factors."""
 import torch
 
-from .registration import (cast_to_widest_dtype, needs_saved_state, register, require_rank, require_sequence,
-                           require_text)
+from .registration import (cast_to_widest_dtype, mark_saved_state, needs_saved_state, register, require_rank,
+                           require_sequence, require_text)
 
 
 def _fake(x, w, topology="chord", residual="per_factor", checkpoint_every=1, save=True, lengths=None):
@@ -16,7 +16,7 @@ def _fake(x, w, topology="chord", residual="per_factor", checkpoint_every=1, sav
 def _save(ctx, inputs, output):
     x, w, *policies, _, lengths = inputs
     ctx.policies = policies
-    ctx.mark_non_differentiable(output[1])
+    mark_saved_state(ctx, output[1])
     ctx.save_for_backward(x, w, output[1], lengths)
 
 

@@ -172,6 +172,8 @@ class EagerGradients(unittest.TestCase):
                 return func(*args, **(kwargs or {}))
 
         for case in CASES:
+            if case.name.startswith(("decaying_sum", "merge_attention")):
+                continue  # their states have gradients
             tensors, fills = case.tensors(grad=True), []
             y = case.call(*tensors)
             with self.subTest(case.name), Fills():

@@ -49,8 +49,8 @@ class Tables(unittest.TestCase):
         error = tables.standard_error(0.38, 2000)
         self.assertAlmostEqual(error, 0.01085, places=5)
         both = 0.011369  # with the error of the baseline, 36 % of 20,000: sqrt(0.010853^2 + 0.003394^2)
-        self.assertEqual(tables.describe_beaten_baseline(0.36 + 2.01 * both, error, self.BASELINES), "beats the baseline of the first token")
-        self.assertEqual(tables.describe_beaten_baseline(0.36 + 1.99 * both, error, self.BASELINES), "beats the baseline of nothing")
+        self.assertEqual(tables.describe_beaten_baseline(0.36 + 2.01 * both, error, self.BASELINES), "beats the first-token classifier")
+        self.assertEqual(tables.describe_beaten_baseline(0.36 + 1.99 * both, error, self.BASELINES), "beats the majority class")
         self.assertEqual(tables.describe_beaten_baseline(0.17, error, self.BASELINES), "beats no baseline")
 
     def test_a_large_spread_of_seeds_beats_less(self) -> None:
@@ -58,12 +58,12 @@ class Tables(unittest.TestCase):
         self.assertAlmostEqual(tables.standard_error_of_mean(0.5, 0.03, 4, 2500), 0.0180278, places=7)  # sqrt(0.01^2 + 0.015^2)
         near = tables.accuracy_row([finished_run("csp", 0.415, 100), finished_run("csp", 0.425, 100, seed=2)], self.BASELINES, None, [])
         far = tables.accuracy_row([finished_run("csp", 0.22, 100), finished_run("csp", 0.62, 100, seed=2)], self.BASELINES, None, [])
-        self.assertEqual((near[1], near[4]), ("42.0 % +- 0.7", "beats the baseline of the first token"))
+        self.assertEqual((near[1], near[4]), ("42.0 % +- 0.7", "beats the first-token classifier"))
         self.assertEqual((far[1], far[4]), ("42.0 % +- 28.3", "beats no baseline"))
 
     def test_means_spreads_and_what_is_scaled(self) -> None:
         row = tables.accuracy_row([finished_run("csp", 0.40, 100), finished_run("csp", 0.44, 100, seed=2)], self.BASELINES, [37.65, "a paper"], [])
-        self.assertEqual(row, ["csp", "42.0 % +- 2.8", "2", "ours", "beats the baseline of the first token", "100", "1.5", "37.65 %", "quoted: a paper"])
+        self.assertEqual(row, ["csp", "42.0 % +- 2.8", "2", "ours", "beats the first-token classifier", "100", "1.5", "37.65 %", "quoted: a paper"])
         row = tables.accuracy_row([finished_run("none", 0.17, 50)], self.BASELINES, None, ["width 16, not 64"])
         self.assertEqual(row[1:5], ["17.0 %", "1", "ours, scaled: width 16, not 64; 50 of 100 steps", "beats no baseline"])
 

@@ -17,7 +17,7 @@ from report.command.build import Failed as NotInstalled
 from report.command.build import output_of as git_output, python_with
 
 from .build import PROGRAM, Failed, build_program, output_of
-from .options import CURVES, MODEL_FIGURES, ROOT, UsageError, parse
+from .options import COST_TABLES, CURVES, MODEL_FIGURES, ROOT, TRADEOFF, UsageError, parse
 from .figures import curve_of, draw
 from .papers import listing, paper_table, paper_tables
 from .presets import flags_of, preset, presets, scaled_by
@@ -43,9 +43,11 @@ def require_task_flags(o: argparse.Namespace, task: str, name: str, model: str, 
 
 
 def make_table(o: argparse.Namespace, runs: Runs) -> None:
-    from . import speed, tables
+    from . import costs, speed, tables
     if o.table == "speed":
         result = speed.make_table(runs, o.models, o.lengths, o.torch, dict(o.set))
+    elif o.table == "costs":
+        result = costs.make_table(o, runs, describe_origin())
     else:
         name = o.preset or "nystromformer/listops"
         results = runs.ensure_all([require_task_flags(o, "listops", name, model) for model in o.models or TABLE_MODELS], o.seeds)
@@ -62,6 +64,9 @@ def make_table(o: argparse.Namespace, runs: Runs) -> None:
 def make_figure(o: argparse.Namespace, runs: Runs) -> None:
     if o.figure in MODEL_FIGURES:
         return make_model_figure(o, runs)
+    if o.figure == "tradeoff":
+        from . import tradeoff
+        return tradeoff.make_figure(o, runs, describe_origin())
     name, models, settings = o.preset or CURVES[o.figure], o.models or FIGURE_MODELS, dict(o.set)
     paths = o.figure == "pathfinder"
     title = {"adding": "The adding problem", "order": "Temporal order", "pathfinder": "Our Pathfinder"}[o.figure]
@@ -133,17 +138,17 @@ def main(argv: list[str]) -> int:
     o = parse(argv)
     if o.program and not o.program.is_file():
         raise UsageError(f"--program: there is no {o.program}")
-    if o.table and o.table not in ("listops", "speed"):
+    if o.table and o.table not in ("listops", *COST_TABLES):
         known = paper_tables()
         if o.table not in known:
-            raise UsageError(f"there is no table '{o.table}'; there are listops, speed, {', '.join(known)}")
+            raise UsageError(f"there is no table '{o.table}'; there are listops, {', '.join([*COST_TABLES, *known])}")
         print(paper_table(o.table).markdown(), end="")
         return 0
     if o.list:
         list_all(o.program or PROGRAM)
         return 0
-    if o.search:
-        require_searchable(o)
+    if o.search or o.figure == "tradeoff":
+        require_searchable(o.search or o.preset or TRADEOFF, dict(o.set))
     built = o.program or build_program()
     python = python_with("matplotlib") if not o.torch else sys.executable
     if python != sys.executable:

@@ -21,6 +21,8 @@ Exit status: 0 success, 1 failure, 2 wrong options, 130 interrupted."""
 
 CURVES = {"adding": "paramixer/adding", "order": "paramixer/order", "pathfinder": "small/pathfinder-hard"}  # presets of figures of accuracy
 MODEL_FIGURES = ("rank-collapse", "permutation", "spectra", "shifts", "samples")
+COST_TABLES = ("speed", "costs")  # tables by length
+TRADEOFF = "small/listops-100"  # preset of --figure tradeoff
 
 # Flags of the training program that have their own option here; --set rejects them.
 OPTIONS_OF_FLAGS = {"seed": "--seeds", "model": "--model", "task": "--task", "threads": "--threads", "minutes": "--minutes", "data": "--data",
@@ -67,8 +69,8 @@ def parser() -> Parser:
     tables = p.add_argument_group("tables and figures")
     tables.add_argument("--table", help="a paper's table, such as csp/4 (see --list): the state of each cell, and its command; "
                         "listops: accuracies of models, of baseline classifiers, and published ones; "
-                        "speed: training steps of whole models, and their memory")
-    tables.add_argument("--figure", choices=(*CURVES, *MODEL_FIGURES), help="adding, order, pathfinder: accuracy after steps, of several models and the control "
+                        "speed: training steps of whole models, and their memory; costs: processor time and memory in training and inference, one thread")
+    tables.add_argument("--figure", choices=("tradeoff", *CURVES, *MODEL_FIGURES), help="tradeoff: accuracy, speed and memory of the models of --search; adding, order, pathfinder: accuracy after steps, of several models and the control "
                         "without mixing; rank-collapse, permutation, spectra: rows and maps of trained models by depth; shifts: of CSP; samples: images of Pathfinder")
     tables.add_argument("--search", metavar="PRESET", help="accuracies of models, each at the rate that is best on held-out training samples; "
                         "presets small/listops-100, small/listops-1999 and small/digits")
@@ -97,7 +99,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
             (o.model and shown, "--model is for one run; tables and figures take --models"),
             (o.lengths and o.figure not in (None, "adding", "order"), f"--lengths is not for --figure {o.figure}"),
             (o.lengths and (o.search or o.table == "listops"), "--lengths is for --figure and --table speed; for this one it is --set length=N"),
-            ("length" in settings and (o.figure or o.table == "speed"), "--set length is for runs and --table listops; here it is --lengths"),
+            ("length" in settings and (o.figure or o.table in COST_TABLES), "--set length is for runs and --table listops; here it is --lengths"),
             (o.torch and o.table != "speed", "--torch is for --table speed")):
         if is_wrong:
             raise UsageError(message)

@@ -4,8 +4,10 @@ model, and in parentheses what distinguishes it from other rows of that model; r
 import json
 from collections import Counter
 
+from . import costs
 from .options import ROOT
 from .presets import HERE
+from .stored import read_entries
 from .tables import Table
 
 RESULTS = ROOT / "docs/learning/results/listops.json"
@@ -28,15 +30,26 @@ def stored_results() -> list[dict]:
 
 def cell(rule: str | dict[str, str], model: str) -> str:
     """Returns a cell's text, which begins with its state. The rule `listops` selects the best stored run of the
-    model. A rule by model has a rule for the others, `*`."""
+    model, and `cost: speed 1000` its speed or memory with so many rows. A rule by model has a rule for the others, `*`."""
     if isinstance(rule, dict):
         rule = rule.get(model, rule["*"])
+    if rule.startswith("cost: "):
+        return cost_cell(model, *rule.split()[1:])
     if rule != "listops":
         return rule.replace("{model}", model)
     best = next((run for run in stored_results() if run["model"] == model), None)
     if best:
         return f"measured: {best['accuracy']} % at width 64 ({best['settings']})"
     return "to run: " + TO_RUN.replace("{model}", model)
+
+
+def cost_cell(model: str, kind: str, rows: str) -> str:
+    found = next((entry for entry in read_entries(costs.STORED) if (entry["model"], entry["settings"]) == (model, {"length": rows})), None)
+    if not found:
+        return f"to run: examples/learning/run --table costs --models {model} --lengths {rows}"
+    if kind == "memory":
+        return f"measured: {found['peak bytes'] / 1e6:,.0f} MB, the peak of the process"
+    return f"measured: {found['tokens'] / found['training seconds']:,.0f} tokens per second of processor time"
 
 
 def model_of(row: str) -> str:

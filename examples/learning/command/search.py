@@ -2,27 +2,17 @@
 """Accuracies of models, each at the rate that is best on samples held out of the training set. search.json has an entry
 for each preset, model and settings; docs/learning/results/search.json is the stored one."""
 import argparse
-import json
 import statistics
 import sys
-from pathlib import Path
 
 from .options import ROOT, UsageError
 from .presets import flags_of, preset, presets, published
 from .runs import Result, Run, Runs, mean_and_spread
+from .stored import read_entries, title_of, write_entry
 from .tables import Table, describe_beaten_baseline, percent, quoted_cells, run_baselines, standard_error_of_mean
 
 STORED = ROOT / "docs/learning/results/search.json"
-COLUMNS = ["model", "rate", "accuracy", "best test", "baselines", "seeds", "minutes", "published", "by whom"]
-
-
-def read_entries(path: Path) -> list[dict]:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-
-
-def is_same(a: dict, b: dict) -> bool:
-    """True if both entries are of the same runs."""
-    return all(a[key] == b[key] for key in ("preset", "model", "settings"))
+COLUMNS = ["model", "rate", "accuracy", "best test", "baselines", "seeds", "published", "by whom"]
 
 
 def trial_flags(name: str, model: str, settings: dict[str, str]) -> dict[str, dict[str, str]]:
@@ -57,15 +47,14 @@ def spread_text(values: list[float]) -> str:
 
 
 def row_of(entry: dict, quoted: list | None) -> list[str]:
-    settings = [f"{key}={value}" for key, value in entry["settings"].items()]
-    return ["`" + " ".join([entry["model"], *settings]) + "`", entry["rate"], spread_text(entry["accuracy"]), spread_text(entry["best accuracy"]),
-            entry["baselines"], str(len(entry["accuracy"])), f"{statistics.mean(entry['seconds']) / 60:.2g}", *quoted_cells(quoted)]
+    return [f"`{title_of(entry)}`", entry["rate"], spread_text(entry["accuracy"]), spread_text(entry["best accuracy"]),
+            entry["baselines"], str(len(entry["accuracy"])), *quoted_cells(quoted)]
 
 
 def table(name: str, entries: list[dict]) -> Table:
     """Returns the table of a preset's entries, the best model first, without empty columns."""
     found = sorted((entry for entry in entries if entry["preset"] == name), key=lambda entry: -statistics.mean(entry["accuracy"]))
-    quoted = published(preset(name)["flags"]["task"])
+    quoted = published(preset(name)["search"].get("published", ""))
     rows = [row_of(entry, quoted.get(entry["model"])) for entry in found]
     shown = [index for index, _ in enumerate(COLUMNS) if any(row[index] for row in rows)]
     rule = preset(name)["search"]
@@ -76,11 +65,11 @@ def table(name: str, entries: list[dict]) -> Table:
         [COLUMNS[index] for index in shown], [[row[index] for index in shown] for row in rows])
 
 
-def require_searchable(o: argparse.Namespace) -> None:
+def require_searchable(name: str, settings: dict[str, str]) -> None:
     """Raises an error if the preset has no rates, or the settings have one."""
-    if "search" not in preset(o.search):
-        raise UsageError(f"preset {o.search} has no rates to search; {', '.join(key for key in presets() if 'search' in preset(key))} have")
-    if taken := {"rate", "validation"} & set(dict(o.set)):
+    if "search" not in preset(name):
+        raise UsageError(f"preset {name} has no rates to search; {', '.join(key for key in presets() if 'search' in preset(key))} have")
+    if taken := {"rate", "validation"} & set(settings):
         raise UsageError(f"--search sets {taken.pop()} itself")
 
 
@@ -98,9 +87,7 @@ def make_search(o: argparse.Namespace, runs: Runs, origin: str) -> Table:
         seeds = runs.ensure_all([flags], o.seeds)[0]
         entry = entry_of(name, model, settings, validation, seeds, run_baselines(runs, flags) if flags["task"] == "listops" else {})
         entry |= {"origin": origin, "command": " ".join(["examples/learning/run", *sys.argv[1:]])}
-        entries = [other for other in read_entries(path) if not is_same(other, entry)] + [entry]
-        path.write_text("[\n" + ",\n".join(json.dumps(other) for other in entries) + "\n]\n", encoding="utf-8")
-        result = table(name, entries)
+        result = table(name, write_entry(path, entry))
         path.with_name(f"search-{name.replace('/', '-')}.md").write_text(result.markdown(), encoding="utf-8")
     return result
 

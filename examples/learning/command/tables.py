@@ -45,7 +45,11 @@ def describe_beaten_baseline(accuracy: float, error: float, baselines: dict[str,
     """Names the strongest baseline that a model beats by more than two standard errors of the difference."""
     beaten = [name for name, baseline in baselines.items()
               if accuracy - baseline > 2 * math.hypot(error, standard_error(baseline, BASELINE_SAMPLES))]
-    return f"beats the baseline of {max(beaten, key=lambda name: baselines[name])}" if beaten else "beats no baseline"
+    return f"beats {name_of_baseline(max(beaten, key=lambda name: baselines[name]))}" if beaten else "beats no baseline"
+
+
+def name_of_baseline(features: str) -> str:
+    return {"nothing": "the majority class", "the first token": "the first-token classifier"}.get(features, f"the classifier by {features}")
 
 
 def percent(accuracy: float) -> str:

@@ -103,16 +103,16 @@ const_index_tensor3 repeat_permutation(tensor3<T const> x, const_index_tensor3 p
 
 // Converts the random feature rows of one head to double.
 template <class T>
-tensor3<double const> copy_w(linear_attention_inputs<T> const& in, index_t head,
+tensor3<double const> copy_w(linear_attention_inputs<T> const& in, matrix_head<T> const& head,
                              std::vector<double>& copy) {
   if (is_omitted(in.w)) return {};
   checker c("equivalent_matrix");
-  check_w(c, describe_w("w", in.w, false), describe("q", in.q, false));
+  check_w(c, describe_w("w", in.w, false), describe("q", in.q, false), describe("k", in.k, false));
   enforce(c.result());
   extents3 const w = in.w.extents(), e{1, w.length, w.channels};
   for (index_t f = 0; f < e.length; ++f)
     for (index_t n = 0; n < e.channels; ++n)
-      copy.push_back(as_double(in.w(w_heads(w) == 1 ? 0 : head, f, n)));
+      copy.push_back(as_double(in.w(head.head_in(w_heads(w)), f, n)));
   return {copy.data(), e};
 }
 
@@ -396,7 +396,7 @@ dense_matrix equivalent_matrix(linear_attention<Feature, Divisor, Direction> con
   linear_attention_inputs<double> const inputs{tensors.q,
                                                tensors.k,
                                                {unit.elements.data(), {1, 1, unit.size, unit.size}},
-                                               detail::copy_w(in, head, w)};
+                                               detail::copy_w(in, tensors, w)};
   attention_options call_options = tensors.lengths;
   call_options.dropout = options.dropout;  // the operator rejects it
   scratch memory;

@@ -34,9 +34,9 @@ SLICESORT_OPERATORS_BEGIN
 ///
 /// - **Shapes** q, dq: `[batch, heads, queries, channels]`; k, dk: `[batch, heads, keys,
 ///   channels]`; v, dv: `[batch, heads, keys, values]`; y, dy: `[batch, heads, queries, values]`;
-///   w, dw, for random features only: `[heads, r, channels]`, where heads may be 1
+///   w, dw, for random features only: `[heads, r, channels]`, where heads are k's heads or 1
 ///   (`linear_attention_inputs`). Any strides, as for `softmax_attention`. k and v may have fewer
-///   heads than q, a divisor: grouped heads, without states.
+///   heads than q, a divisor: grouped heads, which share S, Z and the state of their head of k.
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`; all tensors have
 ///   the same type.
 /// - **Features** see `feature.hpp`. w is an input, fixed (`random_rows`) or learned; backward
@@ -107,7 +107,7 @@ class linear_attention {
   constexpr Feature const& feature() const { return feature_; }
   constexpr Divisor const& divisor() const { return divisor_; }
 
-  /// Shape of the state of causal calls with q, v and w of these shapes, `[batch, heads, 1,
+  /// Shape of the state of causal calls with q, v and w of these shapes, `[batch, v.heads, 1,
   /// elements]`. With r features, the elements are, in order: the number of keys in the partial
   /// tile of 64 keys; the number of full tiles before it; the largest `<w, z>` of their keys
   /// (random_exp); S and Z of the full tiles, `[r, values]` and `[r]`; phi(k), v and the running
@@ -133,8 +133,7 @@ class linear_attention {
           if (c.ok())
             detail::check_shapes<detail::accumulator_t<T>>(
                 c, {q, v, w, dw}, shape.feature, detail::divisor_config::make(divisor_), causal);
-          if (with_states)
-            detail::check_state_support(c, shape.feature.kind, causal, q.heads, v.heads);
+          if (with_states) detail::check_state_support(c, shape.feature.kind, causal);
           if (with_states && c.ok())
             c.shape(detail::describe_shape("state", state_extents(q, v, w), detail::state_axes));
         });
@@ -194,7 +193,8 @@ class linear_attention {
       detail::check_output(c, dout, inputs);
       detail::check_gradients(c, outputs, inputs);
       if (outputs.has[3])
-        detail::check_gradient_of_w(c, outputs.extra, inputs.extra, inputs.q, params.feature.kind);
+        detail::check_gradient_of_w(c, outputs.extra, inputs.extra, inputs.q, inputs.v,
+                                    params.feature.kind);
       detail::check_overlaps(c, outputs, inputs, dout);
       detail::check_state_gradients(c, params, inputs, outputs, dout);
     });

@@ -113,8 +113,7 @@ TEST_CASE("pointwise attention: functions of the scores") {
 
 TEST_CASE("linear attention: products of features, with the operator's divisor") {
   // The product of the matrix and v must be y, for every sample and head.
-  ss::extents4 const q_shape{2, 2, 7, 3}, k_shape{2, 2, 5, 3}, v_shape{2, 2, 5, 4},
-      y_shape{2, 2, 7, 4};
+  ss::extents4 const q_shape{2, 2, 7, 3}, k_shape{2, 2, 5, 3}, v_shape{2, 2, 5, 4};
   ss::extents3 const w_shape{2, 6, 3};
   auto const sine_values = [](index_t size, double phase) {
     std::vector<double> values(static_cast<std::size_t>(size));
@@ -127,20 +126,22 @@ TEST_CASE("linear attention: products of features, with the operator's divisor")
   std::vector<index_t> const key_lengths = {5, 3}, query_lengths = {7, 4};
   ss::attention_options const ragged = ss::lengths(view_of(key_lengths), view_of(query_lengths));
   auto const check_op = [&](auto const& op, ss::linear_attention_inputs<double> const& in) {
+    ss::extents4 const e = in.q.extents(), y_shape{e.batch, e.heads, e.length, v_shape.channels};
+    index_t const group = e.heads / v_shape.heads;
     std::vector<double> y_data(static_cast<std::size_t>(y_shape.size()));
     ss::tensor4<double> const y(y_data.data(), y_shape);
     ss::exec::host const exec;
     std::vector<unsigned char> scratch(
-        op.template workspace_bytes<double>(exec, q_shape, v_shape, in.w.extents()));
+        op.template workspace_bytes<double>(exec, e, v_shape, in.w.extents()));
     op.forward(exec, in, y, {scratch.data(), scratch.size()}, ragged);
     for (index_t b = 0; b < 2; ++b)
-      for (index_t h = 0; h < 2; ++h) {
+      for (index_t h = 0; h < e.heads; ++h) {
         ss::dense_matrix const map = equivalent_matrix(op, in, b, h, ragged);
         REQUIRE((map.size == 7 && map.columns == 5));
         for (index_t i = 0; i < 7; ++i)
           for (index_t c = 0; c < 4; ++c) {
             double sum = 0;
-            for (index_t j = 0; j < 5; ++j) sum += map(i, j) * in.v(b, h, j, c);
+            for (index_t j = 0; j < 5; ++j) sum += map(i, j) * in.v(b, h / group, j, c);
             CHECK(std::fabs(sum - y(b, h, i, c)) < 1e-14);
           }
         for (index_t i = 0; i < 7; ++i)
@@ -160,6 +161,14 @@ TEST_CASE("linear attention: products of features, with the operator's divisor")
   in.w = {w.data(), {1, 6, 3}};
   check_op(performer, in);
   CHECK(equivalent_matrix(performer, in, 0, 1)(0, 0) != map_of_head_1(0, 0));
+  // Heads 0 and 1 of q share head 0 of k, v and w; heads 2 and 3 share head 1.
+  ss::extents4 const grouped_shape{2, 4, 7, 3};
+  auto const grouped_q = sine_values(grouped_shape.size(), 5);
+  in.q = {grouped_q.data(), grouped_shape};
+  check_op(ss::linear_attention<>{}, {in.q, in.k, in.v, {}});
+  check_op(performer, in);
+  in.w = {w.data(), w_shape};
+  check_op(performer, in);
 }
 
 TEST_CASE("linear attention: weights computed by hand, and zero weights for later keys if causal") {
@@ -192,7 +201,7 @@ TEST_CASE("attention: rejected arguments") {
   in.w = {x.data(), {2, 13, 5}};
   ss::linear_attention const performer{ss::feature::random_exp{}};
   CHECK(error_message([&] { equivalent_matrix(performer, in, 0, 2); }) ==
-        "equivalent_matrix: w.heads is 2, must be 1 or 3 (q.heads)");
+        "equivalent_matrix: w.heads is 2, must be 1 or 3 (k.heads)");
   in.w = {x.data(), {3, 13, 5}};
   // Errors of the operator.
   CHECK(error_message([&] { equivalent_matrix(ss::linear_attention<>{}, in, 0, 0); }) ==

@@ -27,6 +27,8 @@ X = ((3, 12, 5),)
 HEADS = ((2, 3, 9, 4), (2, 3, 7, 4), (2, 3, 7, 5))
 BOOLEANS = (np.arange(9 * 7) * 5 % 7 < 4).reshape(1, 1, 9, 7)
 SQUARE = ((2, 3, 7, 4), (2, 3, 7, 4), (2, 3, 7, 5))
+GROUPED = ((2, 6, 9, 4), (2, 2, 7, 4), (2, 2, 7, 5))
+GROUPED_SQUARE = ((2, 6, 7, 4), (2, 2, 7, 4), (2, 2, 7, 5))
 
 
 def shuffled(x: Any, form: str) -> Any:
@@ -98,6 +100,9 @@ CASES = [
          partial(reference.linear_attention, causal=True), SQUARE, (0, 0, 0)),
     Case("linear_attention_with_state", lambda q, k, v: sj.linear_attention_with_state(q, k, v)[0],
          partial(reference.linear_attention, causal=True), SQUARE, (0, 0, 0)),
+    Case("linear_attention grouped", sj.linear_attention, reference.linear_attention, GROUPED, (0, 0, 0)),
+    Case("linear_attention_with_state grouped", lambda q, k, v: sj.linear_attention_with_state(q, k, v)[0],
+         partial(reference.linear_attention, causal=True), GROUPED_SQUARE, (0, 0, 0)),
     Case("linear_attention random_relu", partial(sj.linear_attention, feature="random_relu"),
          reference.random_relu_attention, (*HEADS, (3, 6, 4)), (0, 0, 0, None)),
 ]

@@ -132,6 +132,7 @@ def _normalized(q: Any, k: Any, v: Any, causal: bool) -> Any:
 
 
 def linear_attention(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
+    k, v = (jnp.repeat(a, q.shape[1] // a.shape[1], 1) for a in (k, v))
     return _normalized(jax.nn.elu(q) + 1, jax.nn.elu(k) + 1, v, causal)
 
 

@@ -58,80 +58,46 @@ void for_each_problem(std::uint64_t seed, F const& f) {
 
 }  // namespace
 
-// Grouped heads read k and v as if these were repeated. dk and dv are the sums of the repeated
-// heads' gradients in order, rounded once.
+// Grouped heads read k, v and w as if these were repeated, with the same bits of y and dq. The
+// gradients that a group shares are sums over its queries, in another order than those of repeated
+// heads.
 TEST_CASE_TEMPLATE("grouped heads", T, float, bfloat16) {
-  using A = ss::detail::accumulator_t<T>;
   for (std::size_t feature = 0; feature < feature_kinds; ++feature)
     for (linear_size size :
          {linear_size{2, 4, 70, 70, 5, 9, 6, 2}, linear_size{1, 3, 9, 9, 8, 5, 6, 3}}) {
       bool const causal = (feature + static_cast<std::size_t>(size.group)) % 2 == 0;
       auto p = random_linear<T>(size, feature, 0, causal, 300 + feature);
       p.gradients = linear_all_gradients;
-      linear_problem<A> repeated;
-      repeated.size = size, repeated.size.group = 1;
-      repeated.feature = p.feature, repeated.divisor = p.divisor;
-      repeated.causal = causal, repeated.shared_w = p.shared_w;
-      repeated.lengths = p.lengths, repeated.query_lengths = p.query_lengths;
-      auto const widen = [](std::vector<T> const& values) {
-        std::vector<A> wide;
-        for (T x : values) wide.push_back(static_cast<A>(x));
-        return wide;
-      };
+      linear_problem<T> repeated = p;
+      repeated.size.group = 1;
       auto const repeat = [&](std::vector<T> const& values, extents4 e) {
-        std::vector<A> heads;
-        for (index_t b = 0; b < size.batch; ++b)
+        std::vector<T> heads;
+        for (index_t b = 0; b < e.batch; ++b)
           for (index_t h = 0; h < size.heads; ++h) {
-            auto const head = widen(head_of(values, e, b, h / size.group));
+            auto const head = head_of(values, e, b, h / size.group);
             heads.insert(heads.end(), head.begin(), head.end());
           }
         return heads;
       };
-      repeated.q = widen(p.q), repeated.w = widen(p.w), repeated.dy = widen(p.dy);
       repeated.k = repeat(p.k, size.k()), repeated.v = repeat(p.v, size.v());
-      repeated.dq = widen(p.dq), repeated.dw = widen(p.dw);
       repeated.dk = repeat(p.dk, size.k()), repeated.dv = repeat(p.dv, size.v());
-      auto const round_all = [&](std::vector<A> const& sums, std::vector<T> const& before) {
-        std::vector<T> result;
-        for (std::size_t i = 0; i < sums.size(); ++i) {
-          A const added = p.mode == ss::grad_mode::accumulate ? static_cast<A>(before[i]) : A(0);
-          result.push_back(from_double<T>(static_cast<double>(added + sums[i])));
-        }
-        return result;
-      };
-      auto const sum_groups = [&](std::vector<A> const& grads, std::vector<T> const& before,
-                                  extents4 e) {
-        std::vector<A> sums(before.size(), A(0));
-        extents4 const query_heads{e.batch, size.heads, e.length, e.channels};
-        for_each_position(query_heads, [&](index_t b, index_t h, index_t i, index_t c) {
-          sums[linear_size::at(e, b, h / size.group, i, c)] +=
-              grads[linear_size::at(query_heads, b, h, i, c)];
-        });
-        return round_all(sums, before);
-      };
+      if (uses_w(p.feature) && !p.shared_w)
+        repeated.w = repeat(p.w, p.w_shape()), repeated.dw = repeat(p.dw, p.w_shape());
+      auto const expected = compute_expected(p);
+      auto const reference = run_linear(p, ss::exec::host{});
       for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(p.describe());
         CAPTURE(describe_exec(exec));
         auto const results = run_linear(p, exec);
         auto const separate = run_linear(repeated, exec);
-        CHECK(results.wrong == "");
-        auto const same_numbers = [](std::vector<T> const& a, std::vector<T> const& b) {
-          return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](T x, T y) {
-                   return static_cast<A>(x) == static_cast<A>(y);
-                 });
-        };
-        std::vector<T> y;
-        for (A x : separate.y) y.push_back(from_double<T>(static_cast<double>(x)));
-        CHECK(same_numbers(results.y, y));
-        CHECK(same_numbers(results.dq, round_all(separate.dq, p.dq)));
-        CHECK(same_numbers(results.dk, sum_groups(separate.dk, p.dk, size.k())));
-        CHECK(same_numbers(results.dv, sum_groups(separate.dv, p.dv, size.v())));
-        CHECK(same_numbers(results.dw, uses_w(p.feature) ? round_all(separate.dw, p.dw) : p.dw));
+        CHECK(check_linear(p, expected, results) == "");
+        CHECK(same_bits(results.y, separate.y));
+        CHECK(same_bits(results.dq, separate.dq));
+        CHECK(same_results(results, reference));
       });
       if (!testing(backend_kind::host)) continue;
-      auto const expected = run_linear(p, ss::exec::host{});
       for (unsigned threads : {2u, 5u})
-        CHECK(same_results(run_linear(p, ss::exec::host{threads}), expected));
+        CHECK(same_results(run_linear(p, ss::exec::host{threads}), reference));
     }
 }
 

@@ -87,7 +87,8 @@ class linear_oracle {
   using vector = std::vector<long double>;
   static std::size_t as_size(index_t i) { return static_cast<std::size_t>(i); }
   std::size_t at(extents4 e, index_t row, index_t c) const {
-    return linear_size::at(e, sample_, head_, row, c);
+    index_t const group = problem_.size.heads / std::max<index_t>(e.heads, 1);
+    return linear_size::at(e, sample_, head_ / group, row, c);
   }
   vector row_of(std::vector<T> const& tensor, extents4 e, index_t row) const {
     vector values;
@@ -99,7 +100,8 @@ class linear_oracle {
   }
   // Index of the first element of the head's w.
   std::size_t w_offset() const {
-    return problem_.shared_w ? 0 : as_size(head_ * problem_.size.w_rows * problem_.size.channels);
+    index_t const kv_head = head_ / problem_.size.group;
+    return problem_.shared_w ? 0 : as_size(kv_head * problem_.size.w_rows * problem_.size.channels);
   }
 
   void compute_head() {
@@ -187,17 +189,19 @@ class linear_oracle {
     auto const map_backward = [&](oracle_row const& row, estimates& dphi, index_t partners,
                                   estimates& out, extents4 e) {
       for (estimate& sum : dphi)
-        sum = roundings_.rounded(sum, partners + s.values + tile_roundings);
+        sum = roundings_.rounded(sum, partners + s.values + tile_roundings * s.group);
       estimates const dx = features.backward(row, dphi, dw);
-      for (index_t c = 0; c < s.channels; ++c) out[at(e, row.index, c)] = dx[as_size(c)];
+      for (index_t c = 0; c < s.channels; ++c) out[at(e, row.index, c)] += dx[as_size(c)];
     };
     for (index_t i = 0; i < valid_queries; ++i)
       map_backward(q[as_size(i)], dphi_q[as_size(i)], valid_keys, dq_, s.q());
+    // Gradients of keys and values are sums over the queries of all heads of the group.
+    index_t const group_queries = valid_queries * s.group;
     for (index_t j = 0; j < valid_keys; ++j) {
-      map_backward(k[as_size(j)], dphi_k[as_size(j)], valid_queries, dk_, s.k());
+      map_backward(k[as_size(j)], dphi_k[as_size(j)], group_queries, dk_, s.k());
       for (index_t c = 0; c < s.values; ++c) {
         estimate& sum = dv_[at(s.v(), j, c)];
-        sum = roundings_.rounded(sum, valid_queries + feature_count + tile_roundings);
+        sum = roundings_.rounded(sum, group_queries + feature_count + tile_roundings * s.group);
       }
     }
     for (std::size_t i = 0; i < dw.size(); ++i) dw_[w_offset() + i] += dw[i];

@@ -89,6 +89,9 @@ TEST_CASE_TEMPLATE("pieces have the results of the whole", T, float, double, flo
                  {{0, 64, 128, 150}, {0, 63, 65, 150}, {0, 0, 1, 75, 150}, random_cuts(150, seed)});
     check_pieces(make_problem<T>({3, 2, 131, 131, 3, 17}, feature, seed + 50, {131, 64, 40}),
                  {{0, 50, 131}, {0, 64, 131}, random_cuts(131, seed + 50)});
+    // Grouped heads share the states of their head of k.
+    check_pieces(make_problem<T>({2, 4, 131, 131, 3, 5, 6, 2}, feature, seed + 90, {131, 64}),
+                 {{0, 50, 131}, {0, 64, 131}});
   }
 }
 

@@ -44,7 +44,7 @@ inline bool uses_w(any_feature const& feature) {
 struct linear_size {
   index_t batch, heads, queries, keys, channels, values;
   index_t w_rows = 6;  // of random features
-  index_t group = 1;   // query heads that share a head of k and v
+  index_t group = 1;   // query heads that share a head of k, v and w
 
   extents4 q() const { return {batch, heads, queries, channels}; }
   extents4 k() const { return {batch, heads / group, keys, channels}; }
@@ -76,7 +76,7 @@ struct linear_problem {
 
   extents4 w_shape() const {
     if (!uses_w(feature)) return {};
-    return {1, shared_w ? 1 : size.heads, size.w_rows, size.channels};
+    return {1, shared_w ? 1 : size.heads / size.group, size.w_rows, size.channels};
   }
   extents3 w_extents() const { return uses_w(feature) ? w_shape().sample() : extents3{}; }
   bool computes_dw() const { return uses_w(feature) && (gradients & linear_dw) != 0; }

@@ -42,7 +42,7 @@ TEST_CASE("shapes of inputs") {
   }
   SUBCASE("w") {
     call.in.w = {call.buffer(buffer_w), {2, 8, 6}};
-    CHECK(call.forward_and_backward_error() == "w.heads is 2, must be 1 or 3 (q.heads)");
+    CHECK(call.forward_and_backward_error() == "w.heads is 2, must be 1 or 3 (v.heads)");
     call.in.w = {call.buffer(buffer_w), {3, 8, 5}};
     CHECK(call.forward_and_backward_error() == "w.channels is 5, must be 6 (q.channels)");
     call.in.w = {nullptr, call.w_shape};
@@ -133,7 +133,7 @@ TEST_CASE("shapes of outputs") {
     call.grads.dw = {call.buffer(buffer_dw), {3, 7, 6}};
     CHECK(call.backward_only_error() == "dw.features is 7, must be 8 (w.features)");
     call.grads.dw = {call.buffer(buffer_dw), {2, 8, 6}};
-    CHECK(call.backward_only_error() == "dw.heads is 2, must be 1 or 3 (q.heads)");
+    CHECK(call.backward_only_error() == "dw.heads is 2, must be 1 or 3 (v.heads)");
     call.grads.dw = {call.buffer(buffer_dw), {3, 8, 7}};
     CHECK(call.backward_only_error() == "dw.channels is 7, must be 6 (q.channels)");
     call.grads.dw = {nullptr, call.w_shape};
@@ -170,18 +170,20 @@ TEST_CASE("the workspace query rejects the same shapes as the call") {
   CHECK(size_query_error(op, {2, 3, 5, -6}, v, w) == "q.channels is -6, must not be negative");
   ss::linear_attention<feature::random_exp, ss::divisor::sum_plus, ss::direction::causal> const
       causal;
-  CHECK(error_message([&] {
-          (void)causal.workspace_bytes<float>(ss::exec::host{}, q, {2, 1, 5, 7}, w, {}, true);
-        }) == "linear_attention.workspace_bytes: states must be left out for grouped heads");
+  extents4 const one_head{2, 1, 5, 7};
+  CHECK(causal.workspace_bytes<float>(ss::exec::dry_run{ss::exec::host{}}, q, one_head, {1, 8, 6},
+                                      {}, true));
+  CHECK(causal.state_extents(q, one_head, {1, 8, 6}) == extents4(2, 1, 1, 3 + 8 * 8 + 63 * 16));
+  CHECK(size_query_error(causal, q, one_head, w) == "w.heads is 3, must be 1 or 1 (v.heads)");
   CHECK(size_query_error(op, q, {2, 2, 4, 7}, w) == "v.heads is 2, must divide 3 (q.heads)");
   index_t const too_many = index_t{1} << 32;
   CHECK(size_query_error(op, {1, too_many, 4, 6}, {1, 2, 4, 7}, {1, 8, 6}) ==
         "q.heads is 4294967296, must be below 2^32 for grouped heads");
   CHECK(size_query_error(op, q, {1, 3, 4, 7}, w) == "v.batch is 1, must be 2 (q.batch)");
-  CHECK(size_query_error(op, q, v, {2, 8, 6}) == "w.heads is 2, must be 1 or 3 (q.heads)");
+  CHECK(size_query_error(op, q, v, {2, 8, 6}) == "w.heads is 2, must be 1 or 3 (v.heads)");
   CHECK(size_query_error(op, q, v, {3, 8, 5}) == "w.channels is 5, must be 6 (q.channels)");
   CHECK(size_query_error(op, q, v, {3, -8, 6}) == "w.features is -8, must not be negative");
-  CHECK(size_query_error(op, q, v, w, {2, 8, 6}) == "dw.heads is 2, must be 1 or 3 (q.heads)");
+  CHECK(size_query_error(op, q, v, w, {2, 8, 6}) == "dw.heads is 2, must be 1 or 3 (v.heads)");
   CHECK(size_query_error(op, q, v, w, {3, 7, 6}) == "dw.features is 7, must be 8 (w.features)");
   CHECK(size_query_error(op, q, v) ==
         "w is left out, must be the feature map's matrix, [1 or heads, features, channels]");

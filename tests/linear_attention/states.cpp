@@ -23,8 +23,8 @@ namespace {
 using causal_call =
     linear_call<ss::feature::random_exp, ss::divisor::sum_plus, ss::direction::causal>;
 
-linear_problem<double> make_problem(index_t rows, std::size_t feature) {
-  return normal_linear<double>({1, 2, rows, rows, 2, 3, 4}, make_feature(feature),
+linear_problem<double> make_problem(index_t rows, std::size_t feature, index_t group = 1) {
+  return normal_linear<double>({1, 2, rows, rows, 2, 3, 4, group}, make_feature(feature),
                                ss::divisor::sum_plus{8}, true, 600 + feature);
 }
 // Rows [first, first + count) of a problem of one sample.
@@ -40,7 +40,8 @@ linear_problem<double> rows_of(linear_problem<double> problem, index_t first, in
   };
   for (auto* tensor : {&problem.q, &problem.dq}) cut(*tensor, problem.size.q());
   for (auto* tensor : {&problem.k, &problem.dk}) cut(*tensor, problem.size.k());
-  for (auto* tensor : {&problem.v, &problem.dv, &problem.dy}) cut(*tensor, problem.size.v());
+  for (auto* tensor : {&problem.v, &problem.dv}) cut(*tensor, problem.size.v());
+  cut(problem.dy, problem.size.y());
   problem.size.queries = problem.size.keys = count;
   return problem;
 }
@@ -71,7 +72,8 @@ double dot(std::vector<double> const& a, std::vector<double> const& b) {
 }  // namespace
 
 // Central differences with a step of 2^-17, as in gradients.cpp, of <dy, y> + <dlast, last>. The
-// pieces start and end within a tile, within the same tile, and at the end of a tile.
+// pieces start and end within a tile, within the same tile, and at the end of a tile. Heads that
+// share a head of k share its state.
 TEST_CASE("gradients of states are those of finite differences") {
   double const step = std::ldexp(1.0, -17);
   struct piece_case {
@@ -82,10 +84,12 @@ TEST_CASE("gradients of states are those of finite differences") {
     for (std::size_t feature : {feature_index::elu_plus_one, feature_index::random_exp,
                                 feature_index::random_relu, feature_index::random_fourier}) {
       index_t const before = piece.before, rows = piece.rows;
-      auto const sequence = make_problem(before + rows, feature);
+      index_t const group = feature % 2 == 0 ? 2 : 1;
+      auto const sequence = make_problem(before + rows, feature, group);
       auto const initial = state_after(rows_of(sequence, 0, before));
       auto const problem = rows_of(sequence, before, rows);
       CAPTURE(problem.describe());
+      CAPTURE(group);
       CAPTURE(before);
       // Positions and maxima have no gradients.
       index_t const features = feature == feature_index::random_fourier ? 8
@@ -97,7 +101,7 @@ TEST_CASE("gradients of states are those of finite differences") {
         auto const element = static_cast<index_t>(i % size);
         return element >= ss::detail::linear_state_layout::matrix && element < layout.maxima();
       };
-      REQUIRE(initial.size() == 2 * size);
+      REQUIRE(initial.size() == static_cast<std::size_t>(2 / group) * size);
       random_stream random(7);
       linear_state<double> dlast(initial.size());
       for (double& x : dlast) x = random.normal();

@@ -139,9 +139,11 @@ def merge_three_parts(q, k, v):
     return F.merge_attention(*zip(*parts))[0]
 
 
-def linear_attention(q, k, v, phi):
+def linear_attention(q, k, v, phi, causal=False):
     q, k = phi(q), phi(k)
     weights = torch.einsum("bhic,bhjc->bhij", q, k)
+    if causal:
+        weights = weights.tril()
     return weights @ v / (weights.sum(3, keepdim=True) + 1e-6)
 
 
@@ -260,6 +262,11 @@ CASES = [
     Case("merge_attention", merge_three_parts, attention, heads(), heads(9), heads(9, 5)),
     Case("linear_attention", F.linear_attention, lambda q, k, v: linear_attention(q, k, v, elu_plus_one),
          heads(), heads(9), heads(9)),
+    Case("linear_attention grouped", F.linear_attention,
+         lambda q, k, v: linear_attention(q, grouped(k, 3), grouped(v, 3), elu_plus_one), heads(count=6), heads(9, count=2), heads(9, count=2)),
+    Case("linear_attention_with_state grouped", lambda q, k, v: F.linear_attention_with_state(q, k, v)[0],
+         lambda q, k, v: linear_attention(q, grouped(k, 3), grouped(v, 3), elu_plus_one, causal=True),
+         heads(count=6), heads(count=2), heads(count=2)),
     Case("linear_attention random_relu", lambda q, k, v, w: F.linear_attention(q, k, v, w, "random_relu{1e-3, 1}"),
          lambda q, k, v, w: linear_attention(q, k, v, lambda x: torch.relu(x @ w.transpose(1, 2)) + 1e-3),
          heads(), heads(9), heads(9), lambda: torch.randn(3, 7, 4, dtype=torch.float64)),

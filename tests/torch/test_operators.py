@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the operators with reference implementations in torch: values, gradients, dtypes, strides, sizes."""
+import itertools
 import unittest
 from functools import partial
 
@@ -128,8 +129,8 @@ class Layouts(unittest.TestCase):
             self.assertTrue(torch.equal(state, last))
 
     def test_pieces_of_linear_attention_have_the_bits_of_the_whole(self):
-        for dtype in (torch.float32, torch.bfloat16):
-            q, k, v = (torch.randn(2, 3, 70, channels).to(dtype) for channels in (4, 4, 5))
+        for dtype, kv_heads in itertools.product((torch.float32, torch.bfloat16), (4, 2)):
+            q, k, v = (torch.randn(2, heads, 70, channels).to(dtype) for heads, channels in ((4, 4), (kv_heads, 4), (kv_heads, 5)))
             w = torch.randn(1, 6, 4).to(dtype)
             for options in ({}, {"w": w, "feature": "random_exp"}, {"w": w, "feature": "random_fourier", "divisor": "sum_plus{80}"}):
                 y = F.linear_attention(q, k, v, direction="causal", **options)
@@ -140,15 +141,17 @@ class Layouts(unittest.TestCase):
                     pieces.append(piece)
                 self.assertTrue(torch.equal(torch.cat(pieces, 2), y))
                 self.assertTrue(torch.equal(state, last))
+                self.assertEqual(state.size(1), kv_heads)
 
     def test_gradients_through_states_of_linear_attention(self):
-        q, k, v = (torch.randn(2, 3, 70, 4, dtype=torch.float64, requires_grad=True) for _ in range(3))
-        dy = torch.randn(2, 3, 70, 4, dtype=torch.float64)
-        whole = torch.autograd.grad(F.linear_attention(q, k, v, direction="causal"), (q, k, v), dy)
-        first, state = F.linear_attention_with_state(q[:, :, :40], k[:, :, :40], v[:, :, :40])
-        second, _ = F.linear_attention_with_state(q[:, :, 40:], k[:, :, 40:], v[:, :, 40:], initial=state)
-        for gradient, expected in zip(torch.autograd.grad(torch.cat((first, second), 2), (q, k, v), dy), whole):
-            torch.testing.assert_close(gradient, expected, rtol=1e-10, atol=1e-12)
+        for kv_heads in (4, 2, 1):
+            q, k, v = (torch.randn(2, heads, 70, 4, dtype=torch.float64, requires_grad=True) for heads in (4, kv_heads, kv_heads))
+            dy = torch.randn(2, 4, 70, 4, dtype=torch.float64)
+            whole = torch.autograd.grad(F.linear_attention(q, k, v, direction="causal"), (q, k, v), dy)
+            first, state = F.linear_attention_with_state(q[:, :, :40], k[:, :, :40], v[:, :, :40])
+            second, _ = F.linear_attention_with_state(q[:, :, 40:], k[:, :, 40:], v[:, :, 40:], initial=state)
+            for gradient, expected in zip(torch.autograd.grad(torch.cat((first, second), 2), (q, k, v), dy), whole):
+                torch.testing.assert_close(gradient, expected, rtol=1e-10, atol=1e-12)
 
     def test_lengths(self):
         lengths = torch.tensor([LENGTH, 5])

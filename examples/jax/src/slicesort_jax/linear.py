@@ -47,7 +47,7 @@ _linear_attention_with_state = operator(_forward_with_state, _backward_with_stat
 
 def linear_attention_with_state(q: Any, k: Any, v: Any, w: Any = None, initial: Any = None, feature: str = "elu_plus_one",
                                 divisor: str = "sum_plus", lengths: Any = None) -> tuple[Any, Any]:
-    """Causal `linear_attention` of a piece of a sequence, and the state behind its last valid row, `[batch, heads,
+    """Causal `linear_attention` of a piece of a sequence, and the state behind its last valid row, `[batch, v's heads,
     elements]` in float32 (float64 for float64): pass it as `initial` to continue the sequence with the bits of one call.
     One token costs O(features * values). Without `initial`, the sequence starts."""
     q, k = as_array("q", q, "[batch, heads, length, channels]"), as_array("k", k, "[batch, heads, length, channels]")
@@ -58,7 +58,7 @@ def linear_attention_with_state(q: Any, k: Any, v: Any, w: Any = None, initial: 
         name = feature.split("{")[0]
         features = q.shape[3] if w is None else w.shape[1] * (2 if name == "random_fourier" else 1)
         elements = 3 + features * (v.shape[3] + 1) + 63 * (features + v.shape[3] + 1)
-        initial = jnp.zeros((*q.shape[:2], elements), accumulator_dtype(q.dtype))
+        initial = jnp.zeros((q.shape[0], v.shape[1], elements), accumulator_dtype(q.dtype))
     return _linear_attention_with_state(
         as_attributes(feature=feature, divisor=divisor), q, k, v, as_array("initial", initial, "[batch, heads, elements]"),
         w, as_lengths("lengths", lengths))
@@ -70,9 +70,10 @@ def linear_attention(q: Any, k: Any, v: Any, w: Any = None, feature: str = "elu_
     RNNs, eq. 4 to 7; with other features Performer, cosFormer and Random Feature Attention).
 
     q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; w,
-    for random features only: `[heads or 1, r, channels]`. `feature`: `elu_plus_one`, `relu{eps}`, `cosine_reweighted`,
-    `random_exp{eps}`, `random_relu{eps, scale}` or `random_fourier{floor, scale}`. `divisor`: `sum_plus{eps}`,
-    `at_least{eps}` or `none`. `direction`: `noncausal` or `causal`."""
+    for random features only: `[k's heads or 1, r, channels]`. k and v may have a divisor of q's heads. `feature`:
+    `elu_plus_one`, `relu{eps}`, `cosine_reweighted`, `random_exp{eps}`, `random_relu{eps, scale}` or
+    `random_fourier{floor, scale}`. `divisor`: `sum_plus{eps}`, `at_least{eps}` or `none`. `direction`: `noncausal` or
+    `causal`."""
     if direction == "both":
         warnings.warn('direction "both" is deprecated: use "noncausal"', DeprecationWarning, stacklevel=2)
         direction = "noncausal"

@@ -36,20 +36,20 @@ class matrix_head {
     extents4 const e{1, 1, view.extents().length, view.extents().channels};
     for (index_t n = 0; n < e.length; ++n)
       for (index_t c = 0; c < e.channels; ++c)
-        copy.push_back(as_double(view(batch_, head_in(view), n, c)));
+        copy.push_back(as_double(view(batch_, head_in(view.extents().heads), n, c)));
     return {copy.data(), e};
+  }
+  // Index of this head in a tensor of `heads` heads, which the heads of q share in groups.
+  index_t head_in(index_t heads) const {
+    return heads < 1 || heads_ % heads != 0 ? head_ : head_ / (heads_ / heads);
   }
 
  private:
-  index_t head_in(tensor4<T const> view) const {
-    index_t const heads = view.extents().heads;
-    return heads < 1 || heads_ % heads != 0 ? head_ : head_ / (heads_ / heads);
-  }
   index_t count_valid_rows(char const* name, tensor4<T const> view,
                            tensor1<index_t const> row_lengths) const {
     extents4 const e = view.extents();
     return check_matrix_arguments(describe(name, view, false), batch_, e.batch,
-                                  {head_in(view), "head"}, e.heads, row_lengths);
+                                  {head_in(e.heads), "head"}, e.heads, row_lengths);
   }
 
   index_t batch_, head_, heads_;

@@ -42,11 +42,12 @@ attention_info info_of(linear_attention_gradients<T> const& grads) {
   return {grads.dq, grads.dk, grads.dv, describe_w("dw", grads.dw, true), !is_omitted(grads.dw)};
 }
 
-// Checks the shape of w or its gradient.
-inline void check_w(checker& c, attention_view const& w, attention_view const& q) {
-  if (w.shape.heads != 1 && w.shape.heads != q.shape.heads)
+// Checks the shape of w or its gradient. `kv` is k or v, which have the same heads.
+inline void check_w(checker& c, attention_view const& w, attention_view const& q,
+                    attention_view const& kv) {
+  if (w.shape.heads != 1 && w.shape.heads != kv.shape.heads)
     c.fail(error_kind::argument, "%s.heads is %lld, must be 1 or %lld (%s.heads)", w.name,
-           static_cast<long long>(w.shape.heads), static_cast<long long>(q.shape.heads), q.name);
+           static_cast<long long>(w.shape.heads), static_cast<long long>(kv.shape.heads), kv.name);
   c.extent(w, w.axes.channels, w.shape.channels, q.name, q.shape.channels);
   c.rows_countable(w);
 }
@@ -59,9 +60,10 @@ inline void check_presence_of_w(checker& c, bool has_w, index_t heads, feature_k
            "w is left out, must be the feature map's matrix, [1 or heads, features, channels]");
 }
 inline void check_gradient_of_w(checker& c, attention_view const& dw, attention_view const& w,
-                                attention_view const& q, feature_kind kind) {
+                                attention_view const& q, attention_view const& v,
+                                feature_kind kind) {
   if (!is_random(kind)) return c.fail(error_kind::argument, "dw must be left out: there is no w");
-  check_w(c, dw, q);
+  check_w(c, dw, q, v);
   c.extent(dw, dw.axes.length, dw.shape.length, w.name, w.shape.length);
 }
 
@@ -98,13 +100,13 @@ void check_shapes(checker& c, linear_attention_extents const& extents,
   auto const w = describe_w_shape("w", extents.w), dw = describe_w_shape("dw", extents.dw);
   shapes.check_inputs(c, &w);
   check_presence_of_w(c, extents.w != extents3{}, extents.q.heads, feature.kind);
-  if (is_random(feature.kind)) check_w(c, w, shapes.q);
+  if (is_random(feature.kind)) check_w(c, w, shapes.q, shapes.v);
   check_direction(c, causal, shapes.q, shapes.k);
   check_policies<A>(c, feature, divisor);
   c.shape(shapes.y);
   if (extents.dw == extents3{}) return;
   c.shape(dw);
-  check_gradient_of_w(c, dw, w, shapes.q, feature.kind);
+  check_gradient_of_w(c, dw, w, shapes.q, shapes.v, feature.kind);
 }
 
 // Checks the inputs and policies of a forward or backward call.
@@ -113,7 +115,7 @@ void check_call(checker& c, Params const& params, dropout const& drop) {
   attention_info const inputs = info_of(params.in);
   check_inputs(c, inputs, params.lengths);
   check_presence_of_w(c, inputs.has[3], inputs.q.shape.heads, params.feature.kind);
-  if (is_random(params.feature.kind)) check_w(c, inputs.extra, inputs.q);
+  if (is_random(params.feature.kind)) check_w(c, inputs.extra, inputs.q, inputs.v);
   check_direction(c, params.causal, inputs.q, inputs.k);
   check_policies<A>(c, params.feature, params.divisor);
   if (drop.rate != 0)

@@ -28,14 +28,11 @@ inline extents4 state_extents(extents4 q, extents4 v, feature_config const& feat
   amount const elements = amount(linear_state_layout::matrix) + features * (values + amount(1)) +
                           (features + values + amount(1)) * rows;
   constexpr auto limit = std::size_t{std::numeric_limits<index_t>::max()};
-  return {q.batch, q.heads, 1, static_cast<index_t>(std::min(elements.value(), limit))};
+  return {q.batch, v.heads, 1, static_cast<index_t>(std::min(elements.value(), limit))};
 }
 
-// Checks that the direction, the feature map and the heads have states.
-inline void check_state_support(checker& c, feature_kind kind, bool causal, index_t q_heads,
-                                index_t v_heads) {
-  if (q_heads != v_heads)
-    return c.fail(error_kind::argument, "states must be left out for grouped heads");
+// Checks that the direction and the feature map have states.
+inline void check_state_support(checker& c, feature_kind kind, bool causal) {
   if (!causal)
     return c.fail(error_kind::argument,
                   "states must be left out unless the direction is causal: noncausal queries see "
@@ -66,8 +63,7 @@ view_info check_state(checker& c, char const* name, tensor4<T> state, extents4 e
 // Checks what calls with states require of the other arguments.
 template <class Params>
 void check_call_with_states(checker& c, Params const& params) {
-  check_state_support(c, params.feature.kind, params.causal, params.in.q.extents().heads,
-                      params.in.v.extents().heads);
+  check_state_support(c, params.feature.kind, params.causal);
   if (params.lengths.keys.data() != params.lengths.queries.data())
     c.fail(error_kind::argument,
            "query_lengths must be the same view as lengths where a call has states");

@@ -87,7 +87,7 @@ struct device_implementation<linear_attention_op<Feature>> {
         launches.store_state_gradient();
         if (!s.with_dw) continue;
         launches.compute_partial_dw();
-        add_to_dw(grid, params, layout, pairs, s.pairs());
+        add_to_dw(grid, params, layout, pairs.kv(), s.kv_pairs());
       }
       if (s.with_dw && s.pairs() == 0) add_to_dw(grid, params, layout, {0, 0, 1}, 0);
     };
@@ -123,7 +123,7 @@ struct device_implementation<linear_attention_op<Feature>> {
     return {memory, s, backward, grid_tuning_of<T>(grid).chunk_elements};
   }
   static linear_pairs pairs_from(index_t first, index_t count, linear_attention_shape const& s) {
-    return {first, std::min(count, s.pairs() - first), s.heads};
+    return {first, std::min(count, s.pairs() - first), s.heads, s.group()};
   }
   template <class Grid, class T, class Layout>
   static void add_to_dw(Grid const& grid, linear_attention_backward<Feature, T> const& params,

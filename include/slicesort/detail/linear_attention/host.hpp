@@ -27,33 +27,32 @@ SLICESORT_DETAIL_BEGIN
 // Workspace of a call: per-thread memory, and the partial gradients of w per head.
 template <class A>
 struct linear_layout {
-  // Heads that a task may interleave, and heads of a task. A task of backward computes all query
-  // heads that share a head of k and v, one after the other, and sums their dk and dv.
-  int interleaved_heads;
+  // Query heads of a task: heads that it may interleave, or heads of one group, which share S, Z.
+  // A task of backward computes a whole group, because U and u are sums over its heads.
+  bool is_grouped;
   index_t task_heads;
   per_thread<linear_thread_memory<A>, linear_attention_shape, bool, int> threads;
   partial_w_gradients<A> partial_dw;
 
   linear_layout(arena& memory, host_exec const& exec, linear_attention_shape const& s,
                 bool backward)
-      : interleaved_heads(
-            s.empty() || sums_groups(s, backward) ? 1 : heads_per_task<A>(s, exec.threads)),
-        task_heads(sums_groups(s, backward) ? s.group() : interleaved_heads),
+      : is_grouped(!s.empty() && s.group() != 1),
+        task_heads(s.empty()     ? 1
+                   : !is_grouped ? heads_per_task<A>(s, exec.threads)
+                   : backward    ? s.group()
+                                 : group_heads_per_task(s, exec.threads)),
         threads(memory, exec.threads, s.empty() ? amount(0) : amount(s.batch) * tasks_per_sample(s),
-                s, backward, interleaved_heads),
+                s, backward, is_grouped ? 1 : static_cast<int>(task_heads)),
         partial_dw(memory, s) {}
 
+  index_t tasks_per_group(index_t group) const { return (group + task_heads - 1) / task_heads; }
   index_t tasks_per_sample(linear_attention_shape const& s) const {
-    return (s.heads + task_heads - 1) / task_heads;
-  }
-
- private:
-  static bool sums_groups(linear_attention_shape const& s, bool backward) {
-    return backward && !s.empty() && s.group() != 1;
+    index_t const group = is_grouped ? s.group() : s.heads;
+    return s.heads / group * tasks_per_group(group);
   }
 };
 
-// Calls f(heads) for each group of interleaved heads, an interleaved_heads<linear_noncausal> or
+// Calls f(heads) for the heads of each task, an interleaved_heads<linear_noncausal> or
 // interleaved_heads<linear_causal>.
 template <class T, class Params, class F>
 void for_each_head_group(host_exec const& exec, Params const& params,
@@ -63,27 +62,29 @@ void for_each_head_group(host_exec const& exec, Params const& params,
   if (s.empty()) return;
   linear_attention_kernels<T> const kernels(exec.instructions);
   linear_context<T> const context(kernels, params, s, custom_feature);
-  index_t const groups = layout.tasks_per_sample(s);
-  int const interleaved = should_interleave_heads(params.in, s) ? layout.interleaved_heads : 1;
-  for_each_task(exec, s.batch * groups, [&](unsigned thread, index_t task) {
-    index_t const head = task % groups * layout.task_heads, first = task / groups * s.heads + head;
-    int const count = static_cast<int>(std::min<index_t>(layout.task_heads, s.heads - head));
+  index_t const tasks = layout.tasks_per_sample(s), group = layout.is_grouped ? s.group() : s.heads,
+                group_tasks = layout.tasks_per_group(group);
+  bool const interleaves = !layout.is_grouped && should_interleave_heads(params.in, s);
+  for_each_task(exec, s.batch * tasks, [&](unsigned thread, index_t task) {
+    index_t const head = task % group_tasks * layout.task_heads,
+                  first = task / group_tasks * group + head;
+    index_t const count = std::min<index_t>(layout.task_heads, group - head);
     auto const thread_memory = layout.threads[thread];
-    auto const run_heads = [&](auto heads, index_t pair, int group_size) {
-      for (int h = 0; h < group_size; ++h) {
+    auto const run_heads = [&](auto heads, index_t pair, index_t heads_count) {
+      int const interleaved = layout.is_grouped ? 1 : static_cast<int>(heads_count);
+      for (int h = 0; h < interleaved; ++h) {
         auto memory = thread_memory.task(h);
-        memory.w.gradient = layout.partial_dw.clear_partial(pair + h);
-        heads.add(context, memory, pair + h);
+        memory.w.gradient = layout.partial_dw.clear_partial((pair + h) / s.group());
+        heads.add(context, memory, pair + h, layout.is_grouped ? heads_count : 1);
       }
       f(heads);
     };
-    for (int h = 0; h < count; h += interleaved)
+    index_t const step = interleaves || layout.is_grouped ? count : 1;
+    for (index_t h = 0; h < count; h += step)
       if (s.causal)
-        run_heads(interleaved_heads<linear_causal<T>>(), first + h,
-                  std::min(interleaved, count - h));
+        run_heads(interleaved_heads<linear_causal<T>>(), first + h, step);
       else
-        run_heads(interleaved_heads<linear_noncausal<T>>(), first + h,
-                  std::min(interleaved, count - h));
+        run_heads(interleaved_heads<linear_noncausal<T>>(), first + h, step);
     portable::finish_streaming<true>();
   });
 }

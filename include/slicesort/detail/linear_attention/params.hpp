@@ -31,8 +31,12 @@
 // - A call that continues a sequence aligns its tiles to the start of the sequence. The state
 //   (state.hpp) holds S and Z of the full tiles and the keys of the partial tile, so the sums of
 //   forward and dq have the order of one call.
-// - dw of one sample and head sums the tiles of queries in order, then the tiles of keys in the
-//   order of U. dw then sums over the samples in order, or over samples and heads if heads share w.
+// - Query heads that share a head of k share its S, Z, U and u. U and u add the tiles of the heads
+//   of a group in order, before those of the next tile. Causal dphi(k_j) and dv_j of the first head
+//   include U and u; the later heads add only their pairs of the tile, each summed on its own.
+// - dw of one sample and head of k sums the tiles of queries in order, then the tiles of keys in
+//   the order of U. dw then sums over the samples in order, or over samples and heads if heads
+//   share w.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>
@@ -63,7 +67,7 @@ struct linear_attention_shape : attention_sizes {
   }
 };
 
-// Number of heads of w, [heads, features, channels]: 1 if all heads share a matrix.
+// Number of heads of w, [heads of k, features, channels]: 1 if all heads share a matrix.
 SLICESORT_HD constexpr index_t w_heads(extents3 w) { return w.batch; }
 // First element of the matrix of a head.
 template <class T>

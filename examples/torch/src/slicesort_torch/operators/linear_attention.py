@@ -68,7 +68,7 @@ _with_state_backward = register(
 
 
 def linear_attention_with_state(q, k, v, w=None, initial=None, feature="elu_plus_one", divisor="sum_plus", lengths=None):
-    """Causal `linear_attention` of a piece of a sequence, and the state behind its last valid row, `[batch, heads,
+    """Causal `linear_attention` of a piece of a sequence, and the state behind its last valid row, `[batch, v's heads,
     elements]` in float32 (float64 for float64): pass it as `initial` to continue the sequence with the bits of one call.
     One token costs O(features * values). Without `initial`, the sequence starts."""
     for name, policy in (("feature", feature), ("divisor", divisor)):
@@ -79,7 +79,7 @@ def linear_attention_with_state(q, k, v, w=None, initial=None, feature="elu_plus
         name = feature.split("{")[0]
         features = q.size(-1) if w is None else w.size(-2) * (2 if name == "random_fourier" else 1)
         elements = 3 + features * (v.size(-1) + 1) + 63 * (features + v.size(-1) + 1)
-        initial = q.new_zeros(q.size(0), q.size(1), elements, dtype=accumulator_dtype(q))
+        initial = q.new_zeros(q.size(0), v.size(1), elements, dtype=accumulator_dtype(q))
     return _with_state(q, k, v, initial, w, feature, divisor, lengths)
 
 
@@ -89,9 +89,10 @@ def linear_attention(q, k, v, w=None, feature="elu_plus_one", divisor="sum_plus"
     RNNs, eq. 4 to 7; with other features Performer, cosFormer and Random Feature Attention).
 
     q: `[batch, heads, queries, channels]`; k: `[batch, heads, keys, channels]`; v: `[batch, heads, keys, values]`; w,
-    for random features only: `[heads or 1, r, channels]`. `feature`: `elu_plus_one`, `relu{eps}`, `cosine_reweighted`,
-    `random_exp{eps}`, `random_relu{eps, scale}` or `random_fourier{floor, scale}`. `divisor`: `sum_plus{eps}`,
-    `at_least{eps}` or `none`. `direction`: `noncausal` or `causal`. Autocast casts the tensors to its dtype.
+    for random features only: `[k's heads or 1, r, channels]`. k and v may have a divisor of q's heads. `feature`:
+    `elu_plus_one`, `relu{eps}`, `cosine_reweighted`, `random_exp{eps}`, `random_relu{eps, scale}` or
+    `random_fourier{floor, scale}`. `divisor`: `sum_plus{eps}`, `at_least{eps}` or `none`. `direction`: `noncausal` or
+    `causal`. Autocast casts the tensors to its dtype.
     """
     if direction == "both":
         warnings.warn('direction "both" is deprecated: use "noncausal"', DeprecationWarning, stacklevel=2)

@@ -98,10 +98,10 @@ struct times_w_kernel : row_tiles {
     linear_matrix<A> const products_with_w = make_tensor_matrix<A>(grads.phi, config.count, 1);
     tile products;
     products.clear();
-    products.add(block, memory, config.w_rows,
-                 make_operand<true>(products_with_w, row_offset, 0, rows),
-                 make_operand<false>(matrix_of_head(w, position.head), 0, position.first_column,
-                                     config.channels - position.first_column));
+    products.add(
+        block, memory, config.w_rows, make_operand<true>(products_with_w, row_offset, 0, rows),
+        make_operand<false>(matrix_of_head(w, pairs.kv_head(position.head)), 0,
+                            position.first_column, config.channels - position.first_column));
     products.for_each(block.rank(), [&](int row, int c, A sum) {
       if (row < rows && position.first_column + c < config.channels)
         grads.x[(row_offset + row) * config.channels + position.first_column + c] = sum;
@@ -109,8 +109,8 @@ struct times_w_kernel : row_tiles {
   }
 };
 
-// Computes the gradients of rows and stores them, to the workspace if the call has states or sums
-// over grouped heads. The last kernel for random features, and the only kernel for other features.
+// Computes the gradients of rows and stores them, to the workspace if the call has states. The last
+// kernel for random features, and the only kernel for other features.
 template <class Feature, class T, bool StoresToWorkspace>
 struct row_gradients_kernel : with_row_sums<accumulator_t<T>> {
   static constexpr int max_threads = linear_threads;
@@ -262,7 +262,7 @@ struct w_gradient_kernel {
   static constexpr int max_threads = linear_threads;
   using A = accumulator_t<T>;
 
-  linear_pairs pairs;
+  linear_pairs pairs;                  // of heads of k
   A const* partial;                    // [pair][row of w][channel]
   bool has_first_pair, has_last_pair;  // of the call
   A* sums;                             // sums of the earlier pairs, laid out as dw

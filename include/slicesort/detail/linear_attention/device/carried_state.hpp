@@ -6,13 +6,11 @@
 
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/grid.hpp>
-#include <slicesort/detail/device/store.hpp>
 #include <slicesort/detail/linear_attention/device/row_sums.hpp>
 #include <slicesort/detail/linear_attention/device/rows.hpp>
 #include <slicesort/detail/linear_attention/device/sums.hpp>
 #include <slicesort/detail/linear_attention/state.hpp>
 #include <slicesort/dtype.hpp>
-#include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 SLICESORT_DETAIL_BEGIN
@@ -23,11 +21,12 @@ struct linear_carried {
   index_t* lengths;     // [sample]: rows of the state's partial tile and the call
   index_t* offsets;     // [sample]: rows of the state's partial tile
   index_t* first_rows;  // [sample]: rows of the full tiles before it
-  A *q, *k, *v, *dy;    // [pair][row][channels or values]
-  A* results;           // [pair][row][channels or values]
-  A* initial_sums;      // [pair]: S and Z before the first tile, or U and u after the last one
-  A* first_sums;        // [pair]: U and u before the first tile
-  A* initial_maxima;    // [pair]: maximum before the first tile
+  A *q, *k, *v, *dy;    // [pair of q or k][row][channels or values]
+  A* results;           // [pair of q or k][row][channels or values]
+  // For each pair of k.
+  A* initial_sums;    // S and Z before the first tile, or U and u after the last one
+  A* first_sums;      // U and u before the first tile
+  A* initial_maxima;  // maximum before the first tile
 
   bool is_used() const { return lengths != nullptr; }
 };
@@ -68,21 +67,21 @@ struct gather_rows_kernel : row_tiles {
   using A = accumulator_t<T>;
 
   index_t const* offsets;
-  tensor4<T const> from;
+  tensor4<T const> source;
   linear_state_layout layout;
-  tensor4<A const> initial;  // null unless `from` is v
+  tensor4<A const> initial;  // null unless the source is v
   A* rows;                   // [pair][row][channels]
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
     tile_position const position = position_of(block.index());
-    index_t const channels = from.extents().channels, offset = offsets[position.sample];
+    index_t const channels = source.extents().channels, offset = offsets[position.sample];
     linear_head_state<A const> const state(initial, position.sample, position.head, layout);
     for_each_element(block, linear_tile, channels, [&](int i, index_t c) {
       index_t const row = position.first_row() + i;
       A x(0);
       if (i < position.rows)
-        x = row >= offset ? static_cast<A>(from(position.sample, position.head, row - offset, c))
+        x = row >= offset ? static_cast<A>(source(position.sample, position.head, row - offset, c))
             : state.data != nullptr ? state.v(row, c)
                                     : A(0);
       rows[(position.row_offset + i) * channels + c] = x;
@@ -90,42 +89,8 @@ struct gather_rows_kernel : row_tiles {
   }
 };
 
-// Stores rows of the workspace to a tensor, summed over the heads that share a head of the tensor,
-// and zeros to its padding rows. The pairs are those of the tensor.
-template <class T>
-struct scatter_rows_kernel : row_tiles {
-  static constexpr int max_threads = linear_threads;
-  using A = accumulator_t<T>;
-
-  index_t const* offsets;  // null if the call has no states
-  A const* rows;           // [pair][head of the group][row][channels]
-  index_t channels, group;
-  tensor4<T> to;
-  grad_mode mode;
-
-  template <class Block>
-  SLICESORT_HD void operator()(Block& block) const {
-    tile_position const position = position_of(block.index());
-    index_t const offset = offsets == nullptr ? 0 : offsets[position.sample];
-    index_t const first_row = position.pair * group * side.rows + position.first_row();
-    for_each_element(block, linear_tile, channels, [&](int i, index_t c) {
-      index_t const row = position.first_row() + i - offset;
-      if (row < 0 || row >= to.extents().length) return;
-      bool const is_valid = i < position.rows;
-      if (!is_valid && mode == grad_mode::accumulate) return;
-      A x(0);
-      if (is_valid) {
-        A const* const addends = rows + (first_row + i) * channels + c;
-        x = group == 1 ? addends[0] : block.fused_multiply_add(addends[0], A(1), A(0));
-        for (index_t head = 1; head < group; ++head)
-          x = block.fused_multiply_add(addends[head * side.rows * channels], A(1), x);
-      }
-      store_or_accumulate_sum(mode, to(position.sample, position.head, row, c), x);
-    });
-  }
-};
-
-// Replaces the features of the state's rows: phi(k) from the state, and zeros for queries.
+// Replaces the features of the state's rows: phi(k) from the state, and zeros for queries of the
+// group.
 template <class A>
 struct state_features_kernel {
   static constexpr int max_threads = linear_threads;
@@ -134,8 +99,8 @@ struct state_features_kernel {
   index_t const* offsets;
   linear_state_layout layout;
   tensor4<A const> initial;
-  index_t rows;
-  A *query_phi, *key_phi;  // [pair][row][features]
+  index_t rows, group;
+  A *query_phi, *key_phi;  // [pair of q][row][features], [pair][row][features]
 
   index_t blocks() const { return pairs.count; }
 
@@ -145,9 +110,10 @@ struct state_features_kernel {
     linear_head_state<A const> const state(initial, sample, pairs.head(pair), layout);
     for_each_element(block, static_cast<int>(offsets[sample]), layout.features,
                      [&](int row, index_t f) {
-                       index_t const n = (pair * rows + row) * layout.features + f;
-                       query_phi[n] = A(0);
-                       key_phi[n] = state.phi(row, f);
+                       key_phi[(pair * rows + row) * layout.features + f] = state.phi(row, f);
+                       SLICESORT_NO_UNROLL
+                       for (index_t h = pair * group; h < (pair + 1) * group; ++h)
+                         query_phi[(h * rows + row) * layout.features + f] = A(0);
                      });
   }
 };

@@ -28,9 +28,10 @@ struct linear_grid_layout {
   // The rest is for backward only.
   A* weight_sum_grads;  // [pair][query]: D'(d) / D(d), later c
   A* scaled_dy;         // [pair][query][value]: g
-  A* running_z;         // causal [pair][query][feature]: Z of each query
+  A* running_z;         // causal [pair of k][query][feature]: Z of each query
   linear_gradients<A> query_gradients, key_gradients;
-  A *partial_dw, *dw_sums;    // [pair][row of w][channel]; [head][row of w][channel]
+  A *partial_dw, *dw_sums;    // [pair of k][row of w][channel]; [head of k][row of w][channel]
+  A* group_addends;           // causal with grouped heads, [pair][key][features or values]
   linear_carried<A> carried;  // calls with states, and results for grouped heads
 
   // Holds as many pairs of the call as fit in `max_elements`, but at least one.
@@ -45,7 +46,9 @@ struct linear_grid_layout {
     auto const whole_groups = [&](std::size_t n) {
       return std::max(n / group, std::size_t{1}) * group;
     };
-    auto const max_pairs = whole_groups(static_cast<std::size_t>(max_elements) / pair_elements);
+    // In 32 bits, as divide_by_group requires.
+    auto const max_pairs = whole_groups(
+        std::min(static_cast<std::size_t>(max_elements) / pair_elements, std::size_t{0x7fffffff}));
     // Without channels, batch * heads may exceed the range of index_t.
     std::size_t const total = std::min((amount(s.batch) * s.heads).value(),
                                        std::size_t{std::numeric_limits<index_t>::max()});
@@ -64,10 +67,17 @@ struct linear_grid_layout {
     bool const has_running_maximum = has_maximum && s.causal;
     bool const computes_dw = with_dw && backward && has_w;
     pairs = count;
-    auto const take_rows = [&](bool needed, index_t rows, index_t width = 1) {
-      return memory.take<A>(needed ? amount(count) * rows * width : amount(0));
+    index_t const kv_count = count / (s.heads == 0 ? 1 : s.group());
+    auto const take_pairs = [&](index_t pairs_of_side, bool needed, index_t rows, index_t width) {
+      return memory.take<A>(needed ? amount(pairs_of_side) * rows * width : amount(0));
     };
-    auto const take_features = [&](linear_features<A>& out, index_t rows) {
+    auto const take_query_rows = [&](bool needed, index_t rows, index_t width = 1) {
+      return take_pairs(count, needed, rows, width);
+    };
+    auto const take_kv_rows = [&](bool needed, index_t rows, index_t width = 1) {
+      return take_pairs(kv_count, needed, rows, width);
+    };
+    auto const take_features = [&](linear_features<A>& out, index_t rows, auto const& take_rows) {
       out.phi = take_rows(!feature.is_elementwise() || s.with_state, rows, feature.count);
       out.slopes = take_rows(backward && has_w && feature.kind != feature_kind::random_fourier,
                              rows, feature.count);
@@ -75,17 +85,17 @@ struct linear_grid_layout {
       out.norms = take_rows(has_w, rows);
       out.maxima = take_rows(has_maximum, rows);
     };
-    auto const take_gradients = [&](linear_gradients<A>& out, index_t rows) {
+    auto const take_gradients = [&](linear_gradients<A>& out, index_t rows, auto const& take_rows) {
       out.phi = take_rows(backward, rows, feature.count);
       out.sums = take_rows(backward && has_w, rows);
       out.x = take_rows(backward && (has_w || is_custom), rows, s.channels);
     };
-    take_features(queries, s.queries);
-    take_features(keys, s.keys);
-    factors.from_tile_start = take_rows(has_running_maximum, s.keys);
-    factors.to_tile_end = take_rows(has_running_maximum, s.keys);
-    factors.per_row = take_rows(has_running_maximum, s.keys);
-    factors.per_tile = take_rows(has_running_maximum, divide_up(s.keys, index_t{linear_tile}));
+    take_features(queries, s.queries, take_query_rows);
+    take_features(keys, s.keys, take_kv_rows);
+    factors.from_tile_start = take_kv_rows(has_running_maximum, s.keys);
+    factors.to_tile_end = take_kv_rows(has_running_maximum, s.keys);
+    factors.per_row = take_kv_rows(has_running_maximum, s.keys);
+    factors.per_tile = take_kv_rows(has_running_maximum, divide_up(s.keys, index_t{linear_tile}));
     index_t const max_rows = backward ? std::max(s.queries, s.keys) : s.keys;
     index_t const tiles = std::max<index_t>(divide_up(max_rows, index_t{linear_tile}), 1);
     index_t const w_rows = computes_dw ? feature.w_rows : 0;
@@ -95,39 +105,41 @@ struct linear_grid_layout {
     amount const max_size = sum_size.value() < dw_size.value() ? dw_size : sum_size;
     sums = {memory.take<A>(amount(count) * tiles * max_size), tiles,
             static_cast<index_t>(sum_size.value()), feature.count, s.values};
-    weight_sum_grads = take_rows(backward, s.queries);
-    scaled_dy = take_rows(backward, s.queries, s.values);
-    running_z = take_rows(backward && s.causal, s.queries, feature.count);
-    take_gradients(query_gradients, s.queries);
-    take_gradients(key_gradients, s.keys);
-    partial_dw = take_rows(computes_dw, w_rows, s.channels);
-    dw_sums = memory.take<A>(computes_dw ? amount(s.heads) * w_rows * s.channels : amount(0));
-    take_carried(memory, s, backward, count);
+    weight_sum_grads = take_query_rows(backward, s.queries);
+    scaled_dy = take_query_rows(backward, s.queries, s.values);
+    running_z = take_kv_rows(backward && s.causal, s.queries, feature.count);
+    take_gradients(query_gradients, s.queries, take_query_rows);
+    take_gradients(key_gradients, s.keys, take_kv_rows);
+    partial_dw = take_kv_rows(computes_dw, w_rows, s.channels);
+    dw_sums = memory.take<A>(computes_dw ? amount(s.kv_heads) * w_rows * s.channels : amount(0));
+    bool const sums_groups = backward && s.causal && kv_count != count;
+    group_addends = take_query_rows(sums_groups, s.keys, std::max(feature.count, s.values));
+    take_carried(memory, s, count, kv_count, backward, sums_groups);
   }
 
-  void take_carried(arena& memory, linear_attention_shape const& s, bool backward, index_t count) {
+  void take_carried(arena& memory, linear_attention_shape const& s, index_t count, index_t kv_count,
+                    bool backward, bool sums_groups) {
     bool const needed = s.with_state;
     auto const take_numbers = [&] { return memory.take<index_t>(needed ? s.batch : 0); };
-    auto const take_rows = [&](index_t width, bool used = true) {
-      return memory.take<A>(needed && used ? amount(count) * s.keys * width : amount(0));
+    auto const take_rows = [&](index_t pairs_of_side, index_t width, bool used = true) {
+      return memory.take<A>(needed && used ? amount(pairs_of_side) * s.keys * width : amount(0));
     };
     auto const take_sums = [&](bool used) {
-      return memory.take<A>(needed && used ? amount(count) * sums.size : amount(0));
+      return memory.take<A>(needed && used ? amount(kv_count) * sums.size : amount(0));
     };
     carried.lengths = take_numbers();
     carried.offsets = take_numbers();
     carried.first_rows = take_numbers();
-    carried.q = take_rows(s.channels);
-    carried.k = take_rows(s.channels);
-    carried.v = take_rows(s.values);
-    carried.dy = take_rows(s.values, backward);
-    bool const sums_groups = backward && s.heads != 0 && s.group() != 1;
-    carried.results = memory.take<A>(needed || sums_groups
-                                         ? amount(count) * s.keys * std::max(s.channels, s.values)
-                                         : amount(0));
+    carried.q = take_rows(count, s.channels);
+    carried.k = take_rows(kv_count, s.channels);
+    carried.v = take_rows(kv_count, s.values);
+    carried.dy = take_rows(count, s.values, backward);
+    carried.results = needed        ? take_rows(count, std::max(s.channels, s.values))
+                      : sums_groups ? memory.take<A>(amount(kv_count) * s.keys * s.values)
+                                    : nullptr;
     carried.initial_sums = take_sums(true);
     carried.first_sums = take_sums(backward);
-    carried.initial_maxima = memory.take<A>(needed && s.feature.has_maximum() ? count : 0);
+    carried.initial_maxima = memory.take<A>(needed && s.feature.has_maximum() ? kv_count : 0);
   }
 };
 

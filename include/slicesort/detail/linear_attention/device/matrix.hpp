@@ -111,20 +111,25 @@ struct linear_operand {
   using A = accumulator_t<T>;
 
   tensor4<T const> tensor{};
-  A const* values = nullptr;  // [pair][rows][pitch]; null if there is a tensor
+  A const* values = nullptr;  // [pair / group][rows][pitch]; null if there is a tensor
   index_t rows = 0, pitch = 0;
   element_map<A> map{};
-  index_t group = 1;  // consecutive heads that share a head of the tensor
+  index_t group = 1;  // consecutive heads that share a matrix
 
   SLICESORT_HD linear_matrix<T, Mapped> matrix(tile_position const& position) const {
-    if (values != nullptr) return {values + position.pair * rows * pitch, false, pitch, 1, map};
+    return matrix_of(divide_by_group(position.pair, group),
+                     {position.sample, divide_by_group(position.head, group)});
+  }
+  // The same for groups of one.
+  SLICESORT_HD linear_matrix<T, Mapped> ungrouped_matrix(tile_position const& position) const {
+    return matrix_of(position.pair, {position.sample, position.head});
+  }
+
+ private:
+  SLICESORT_HD linear_matrix<T, Mapped> matrix_of(index_t pair, head_index head) const {
+    if (values != nullptr) return {values + pair * rows * pitch, false, pitch, 1, map};
     strides4 const s = tensor.strides();
-    // In 32 bits (check_kv_heads), since a division of 64 bits would spill registers.
-    index_t head = position.head;
-    if (group != 1)
-      head = static_cast<index_t>(static_cast<unsigned>(head) / static_cast<unsigned>(group));
-    return make_tensor_matrix<T, Mapped>(head_data(tensor, {position.sample, head}), s.length,
-                                         s.channels, map);
+    return make_tensor_matrix<T, Mapped>(head_data(tensor, head), s.length, s.channels, map);
   }
 };
 

@@ -59,8 +59,8 @@ struct linear_output_kernel : row_tiles {
   linear_operand<T, !operands_are_features> partner_rows;
   index_t inner_width, width;  // columns of lhs and rhs; columns of the result
   tile_sums<A> sums;
-  A const* lhs_factors;  // [pair][row]: rescales lhs for the product with the sums; null means 1
-  A const* maxima;       // [pair][key]: running maxima; null if not random_exp
+  A const* lhs_factors;  // [pair of k][row]: rescales lhs for the product with the sums, or null
+  A const* maxima;       // [pair of k][key]: running maxima; null if not random_exp
   A const* weight_sum_grads;  // [pair][query]: c, for key_gradients
   divisor_config divisor;
   tensor4<T> results;  // destination of outputs and value_gradients
@@ -98,7 +98,7 @@ struct linear_output_kernel : row_tiles {
     tile products;
     products.clear();
     if (rows > 0) {
-      add_sums(block, memory, position, rows, products);
+      if (includes_sums(position)) add_sums(block, memory, position, rows, products);
       if (causal) add_own_tile(block, memory, position, products);
       if constexpr (Step == step::outputs) invert_divisors(block, memory, rows);
     }
@@ -109,6 +109,13 @@ struct linear_output_kernel : row_tiles {
   static constexpr int sums_per_thread = partials_per_row / 2;
   static_assert(sums_per_thread == 8, "for_each_lhs takes 8");
 
+  // True except for gradients of keys and values from the later heads of a group: the sums over the
+  // later tiles belong to the first one.
+  SLICESORT_HD_INLINE bool includes_sums(tile_position const& position) const {
+    return !rows_are_keys || this->pairs.group == 1 ||
+           this->pairs.kv_pair(position.pair) * this->pairs.group == position.pair;
+  }
+
   SLICESORT_HD_INLINE index_t row_offset(tile_position const& position,
                                          linear_side const& rows_side) const {
     return position.pair * rows_side.rows + position.first_row();
@@ -118,16 +125,17 @@ struct linear_output_kernel : row_tiles {
   SLICESORT_HD_INLINE void add_sums(Block& block, shared_memory const& memory,
                                     tile_position const& position, int rows, tile& products) const {
     A const* const tile_factors =
-        lhs_factors == nullptr ? nullptr : lhs_factors + row_offset(position, side);
+        lhs_factors == nullptr ? nullptr : lhs_factors + this->kv_row_offset(position);
     index_t const tile_of_sums = causal ? position.tile : 0;
     auto const lhs_rows =
         make_operand<true>(lhs.matrix(position), position.first_row(), 0, rows, tile_factors);
     auto const rhs_sums = make_operand<transposed>(
-        sums.matrix(position.pair, tile_of_sums), transposed ? position.first_column : 0,
-        transposed ? 0 : position.first_column, width - position.first_column);
+        sums.matrix(this->pairs.kv_pair(position.pair), tile_of_sums),
+        transposed ? position.first_column : 0, transposed ? 0 : position.first_column,
+        width - position.first_column);
     if constexpr (Step == step::outputs) {
       // Partial sums of <phi(q), Z>: two threads per row, each with half of the sums.
-      A const* const z = sums.column_sums(position.pair, tile_of_sums);
+      A const* const z = sums.column_sums(this->pairs.kv_pair(position.pair), tile_of_sums);
       int const row = block.rank() % linear_tile, half = block.rank() / linear_tile;
       A partial[static_cast<std::size_t>(sums_per_thread)] = {};
       products.add(
@@ -202,7 +210,7 @@ struct linear_output_kernel : row_tiles {
     if constexpr (Step == step::key_gradients)
       weight = math::sum(ops, weight, weight_sum_grads[row_offset(position, side) + query]);
     if (maxima == nullptr) return weight;
-    A const* const tile_maxima = maxima + row_offset(position, side);
+    A const* const tile_maxima = maxima + this->kv_row_offset(position);
     return math::product(
         ops, weight, math::exponential(ops, math::sum(ops, tile_maxima[key], -tile_maxima[query])));
   }
@@ -265,10 +273,14 @@ struct linear_output_kernel : row_tiles {
                                   is_valid ? sum : A(0));
       } else if (is_valid) {
         if constexpr (Step == step::key_gradients) {
-          A const* const u =
-              sums.column_sums(position.pair, causal ? position.tile : 0) + position.first_column;
-          A const factor = lhs_factors == nullptr ? A(1) : lhs_factors[first + row];
-          sum = block.fused_multiply_add(factor, u[column], sum);
+          if (includes_sums(position)) {
+            A const* const u =
+                sums.column_sums(this->pairs.kv_pair(position.pair), causal ? position.tile : 0) +
+                position.first_column;
+            A const factor =
+                lhs_factors == nullptr ? A(1) : lhs_factors[this->kv_row_offset(position) + row];
+            sum = block.fused_multiply_add(factor, u[column], sum);
+          }
         }
         gradient[row * width + column] = sum;
       }

@@ -15,8 +15,8 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Causal Z of each query: the sum before its tile plus the keys of the tile up to the query. One
-// feature per thread.
+// Causal Z of each query, for each head of k: the sum before its tile plus the keys of the tile up
+// to the query. One feature per thread.
 template <class T>
 struct running_sums_kernel : row_tiles {
   static constexpr int max_threads = linear_threads;
@@ -61,7 +61,7 @@ struct divisors_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
   using A = accumulator_t<T>;
 
   feature_operand<T> phi;
-  A const* running_z;  // [pair][query][feature]: Z of each query; null if not causal
+  A const* running_z;  // [pair of k][query][feature]: Z of each query; null if not causal
   tile_sums<A> sums;   // S and Z of all keys; used only if running_z is null
   divisor_config divisor;
   A* weight_sum_grads;  // [pair][query]: D'(d) / D(d), later c
@@ -76,8 +76,8 @@ struct divisors_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
     int const rows = position.rows;
     index_t const features = sums.rows, row_offset = position.row_offset;
     linear_matrix<T, true> const tile_phi = phi.matrix(position);
-    A const* const z = running_z != nullptr ? running_z + row_offset * features
-                                            : sums.column_sums(position.pair, 0);
+    A const* const z = running_z != nullptr ? running_z + this->kv_row_offset(position) * features
+                                            : sums.column_sums(pairs.kv_pair(position.pair), 0);
     index_t const z_pitch = running_z != nullptr ? features : 0;
     row_dots.compute(
         block, rows, features,
@@ -122,8 +122,8 @@ struct sum_gradients_kernel : row_tiles, with_row_sums<accumulator_t<T>> {
     index_t const features = sums.rows, row_offset = position.row_offset;
     linear_matrix<T, true> const tile_phi = phi.matrix(position);
     A* const dphi_rows = dphi + row_offset * features;
-    A const* const z = running_z != nullptr ? running_z + row_offset * features
-                                            : sums.column_sums(position.pair, 0);
+    A const* const z = running_z != nullptr ? running_z + this->kv_row_offset(position) * features
+                                            : sums.column_sums(pairs.kv_pair(position.pair), 0);
     index_t const z_pitch = running_z != nullptr ? features : 0;
     row_dots.compute(
         block, rows, features,

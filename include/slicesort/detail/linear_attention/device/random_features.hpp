@@ -53,9 +53,10 @@ struct random_features_kernel : row_tiles {
     linear_matrix<A> const z = make_tensor_matrix<A>(features.z, config.channels, 1);
     tile products;
     products.clear();
-    products.add(block, memory, config.channels, make_operand<true>(z, row_offset, 0, rows),
-                 make_operand<true>(matrix_of_head(w, position.head), position.first_column, 0,
-                                    config.w_rows - position.first_column));
+    products.add(
+        block, memory, config.channels, make_operand<true>(z, row_offset, 0, rows),
+        make_operand<true>(matrix_of_head(w, pairs.kv_head(position.head)), position.first_column,
+                           0, config.w_rows - position.first_column));
     products.for_each(block.rank(), [&](int row, int f, A product) {
       if (row < rows && position.first_column + f < config.w_rows)
         store(block, (row_offset + row) * config.count + position.first_column + f, product);

@@ -18,16 +18,24 @@ SLICESORT_HD constexpr int clamp_to_tile(index_t remaining) {
   return remaining < 0 ? 0 : remaining < linear_tile ? static_cast<int>(remaining) : linear_tile;
 }
 
+// Divides a pair or head in 32 bits (check_kv_heads), since a division of 64 bits would spill
+// registers.
+SLICESORT_HD_INLINE index_t divide_by_group(index_t n, index_t group) {
+  if (group == 1) return n;
+  return static_cast<index_t>(static_cast<unsigned>(n) / static_cast<unsigned>(group));
+}
+
 // Consecutive (sample, head) pairs that the workspace holds, numbered from 0.
 struct linear_pairs {
   index_t first, count, heads;
+  index_t group = 1;  // consecutive heads that share a head of k; pairs are whole groups
 
   SLICESORT_HD index_t sample(index_t pair) const { return (first + pair) / heads; }
   SLICESORT_HD index_t head(index_t pair) const { return (first + pair) % heads; }
-  // Number of consecutive heads that share a head of a tensor with this many heads.
-  index_t group_of(index_t tensor_heads) const {
-    return tensor_heads == heads ? 1 : heads / tensor_heads;
-  }
+  // Pairs of heads of k.
+  linear_pairs kv() const { return {first / group, count / group, heads / group}; }
+  SLICESORT_HD index_t kv_pair(index_t pair) const { return divide_by_group(pair, group); }
+  SLICESORT_HD index_t kv_head(index_t head) const { return divide_by_group(head, group); }
 };
 
 // Queries or keys of each pair.
@@ -72,6 +80,10 @@ struct row_tiles {
   linear_side side;
 
   index_t blocks() const { return pairs.count * side.tiles(); }
+  // Index of the tile's first row in [pair of k][row].
+  SLICESORT_HD index_t kv_row_offset(tile_position const& position) const {
+    return pairs.kv_pair(position.pair) * side.rows + position.first_row();
+  }
   SLICESORT_HD tile_position position_of(index_t block, index_t column_tile_count = 1) const {
     return {pairs, side, block, column_tile_count};
   }

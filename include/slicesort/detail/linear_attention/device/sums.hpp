@@ -22,6 +22,8 @@ struct tile_sums {
   index_t tiles, size;    // tiles per pair; elements per tile
   index_t rows, columns;  // matrix extents: columns of lhs and of rhs
 
+  // One matrix for each group of pairs, the first one of the group.
+  tile_sums of_groups(index_t group) const { return {data, tiles * group, size, rows, columns}; }
   SLICESORT_HD A* begin(index_t pair, index_t tile) const {
     return data + (pair * tiles + tile) * size;
   }
@@ -42,7 +44,7 @@ struct tile_sums_kernel : row_tiles {
   static constexpr int min_blocks = tile::min_blocks;
 
   feature_operand<T> lhs;
-  A const* lhs_factors;  // [pair][row]: scales the rows of lhs; null means 1
+  A const* lhs_factors;  // [pair of k][row]: scales the rows of lhs; null means 1
   linear_operand<T> rhs;
   bool needs_column_sums;
   A const* row_weights;  // [pair][row]: weights of the lhs rows in the column sums; null means 1
@@ -72,7 +74,8 @@ struct tile_sums_kernel : row_tiles {
         position_of(block.index() / (lhs_column_tile_count() * column_tile_count()));
     int const rows = position.rows;
     index_t const row_offset = position.row_offset;
-    A const* const tile_factors = lhs_factors == nullptr ? nullptr : lhs_factors + row_offset;
+    A const* const tile_factors =
+        lhs_factors == nullptr ? nullptr : lhs_factors + this->kv_row_offset(position);
     A const* const tile_weights = row_weights == nullptr ? nullptr : row_weights + row_offset;
     int const f = block.rank();
     bool const sums_column =
@@ -81,10 +84,10 @@ struct tile_sums_kernel : row_tiles {
     tile products;
     products.clear();
     products.add(block, memory, rows,
-                 make_operand<false>(lhs.matrix(position), position.first_row(), lhs_column,
-                                     sums.rows - lhs_column, tile_factors),
-                 make_operand<false>(rhs.matrix(position), position.first_row(), rhs_column,
-                                     sums.columns - rhs_column),
+                 make_operand<false>(lhs.ungrouped_matrix(position), position.first_row(),
+                                     lhs_column, sums.rows - lhs_column, tile_factors),
+                 make_operand<false>(rhs.ungrouped_matrix(position), position.first_row(),
+                                     rhs_column, sums.columns - rhs_column),
                  [&](index_t j, int count) {
                    if (!sums_column) return;
                    SLICESORT_NO_UNROLL
@@ -106,39 +109,39 @@ struct tile_sums_kernel : row_tiles {
   }
 };
 
-// Exclusive scan of the tile sums, in place, or their total. Each thread handles one element of all
-// tiles.
+// Exclusive scan of the tile sums, in place, or their total. Sums the pairs of a group in order, to
+// the first one. Each thread handles one element of all tiles.
 template <class A>
 struct scan_kernel {
   static constexpr int max_threads = linear_threads;
   static constexpr int tiles_at_once = 8;  // loaded before they are added
 
   tile_sums<A> sums;
-  index_t pairs, tiles;
-  bool reverse;           // scans from the last tile to the first
-  A const* tile_factors;  // [pair][tile]: rescales the sums before the tile; null means 1
-  A* total;               // [pair][total_pitch]: sum of all tiles; if null, scans in place
+  index_t groups, group, tiles;  // groups of pairs; pairs of a group
+  bool reverse;                  // scans from the last tile to the first
+  A const* tile_factors;         // [group][tile]: rescales the sums before the tile; null means 1
+  A* total;                      // [group][total_pitch]: sum of all tiles; if null, scans in place
   index_t total_pitch;
   bool overwrites_total;  // true if the total starts at 0, false if it adds to the stored value
-  A const* start;         // [pair][size]: sums before the first tile scanned; null means 0
-  A* end;                 // [pair][size]: receives the sums after the last tile scanned, or null
+  A const* start;         // [group][size]: sums before the first tile scanned; null means 0
+  A* end;                 // [group][size]: receives the sums after the last tile scanned, or null
 
-  SLICESORT_HD index_t blocks_per_pair() const {
+  SLICESORT_HD index_t blocks_per_group() const {
     return divide_up(sums.size, index_t{linear_threads});
   }
-  index_t blocks() const { return pairs * blocks_per_pair(); }
+  index_t blocks() const { return groups * blocks_per_group(); }
 
   template <class Block>
   SLICESORT_HD void operator()(Block& block) const {
-    index_t const pair = block.index() / blocks_per_pair();
-    index_t const n = block.index() % blocks_per_pair() * linear_threads + block.rank();
+    index_t const g = block.index() / blocks_per_group();
+    index_t const n = block.index() % blocks_per_group() * linear_threads + block.rank();
     if (n >= sums.size) return;
-    A* const result = total == nullptr ? nullptr : total + pair * total_pitch + n;
+    A* const result = total == nullptr ? nullptr : total + g * total_pitch + n;
     A sum = result == nullptr || overwrites_total ? A(0) : *result;
-    if (start != nullptr) sum = start[pair * sums.size + n];
+    if (start != nullptr) sum = start[g * sums.size + n];
     index_t const first_tile = reverse ? tiles - 1 : 0, stride = reverse ? -sums.size : sums.size;
-    A* element = sums.begin(pair, first_tile) + n;
-    A const* factor = tile_factors == nullptr ? nullptr : tile_factors + pair * tiles + first_tile;
+    A* element = sums.begin(g * group, first_tile) + n;
+    A const* factor = tile_factors == nullptr ? nullptr : tile_factors + g * tiles + first_tile;
     SLICESORT_NO_UNROLL
     for (index_t done = 0; done < tiles; done += tiles_at_once) {
       int const count =
@@ -152,11 +155,15 @@ struct scan_kernel {
         if (result == nullptr) element[i * stride] = sum;
         sum = block.fused_multiply_add(sum, factor == nullptr ? A(1) : *factor, loaded[i]);
         if (factor != nullptr) factor += reverse ? -1 : 1;
+        SLICESORT_NO_UNROLL
+        for (index_t pair = 1; pair < group; ++pair)
+          sum = block.fused_multiply_add(sum, A(1),
+                                         element[i * stride + pair * sums.tiles * sums.size]);
       }
       element += tiles_at_once * stride;
     }
     if (result != nullptr) *result = sum;
-    if (end != nullptr) end[pair * sums.size + n] = sum;
+    if (end != nullptr) end[g * sums.size + n] = sum;
   }
 };
 

@@ -21,7 +21,10 @@ struct causal_state : causal_tiles<T> {
   using base::tile, base::width, base::memory, base::head, base::position, base::context;
   using typename base::A;
 
-  bool saves_state() const { return context.last.data() != nullptr; }
+  // The tasks of a group have the same last state, which that of the first head stores.
+  bool saves_state() const {
+    return context.last.data() != nullptr && head.head % base::shape.group() == 0;
+  }
   bool needs_state_gradient() const { return context.dinitial.data() != nullptr; }
 
   // Loads S and Z, or U and u, or zeros, with cleared padding.

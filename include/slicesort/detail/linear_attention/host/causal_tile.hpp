@@ -86,7 +86,7 @@ struct causal_tiles : linear_task<T> {
   A initial_maximum() const { return initial_state()[linear_state_layout::maximum]; }
   template <class E>
   linear_head_state<E> state_of(tensor4<E> state) const {
-    return {state, head.sample, head.head, {base::shape.feature.count, base::shape.values}};
+    return {state, head.sample, head.kv_head, {base::shape.feature.count, base::shape.values}};
   }
 
   // Compute exp(maxima[j] - end) and exp(before - maxima[j]).
@@ -139,18 +139,24 @@ struct causal_tiles : linear_task<T> {
     return memory.factors;
   }
 
-  // weights[i][j] = <phi(q_i), phi(k_j)>, in all blocks that contain a key j the query i sees.
-  void compute_weights(A const* queries, index_t pitch, index_t depth, A* weights,
-                       causal_rows const& rows) const {
+  // Transpose the features and values of the tile's keys for the products with queries.
+  void transpose_features(causal_rows const& rows) const {
     A* const phi = memory.keys.phi;
+    index_t const pitch = width.features;
     std::fill(phi + rows.keys * pitch, phi + tile * pitch, A(0));
     kernels.transpose(phi, pitch, tile, pitch, memory.transposed_phi, tile);
-    multiply_query_key_pairs(queries, pitch, depth, memory.transposed_phi, weights, rows);
   }
-  // weight_grads[i][j] = <g_i, v_j>, in the same blocks.
-  void compute_weight_grads(pitched_rows<A const> values, causal_rows const& rows) const {
+  void transpose_values(pitched_rows<A const> values) const {
     kernels.transpose(values.data, values.pitch, tile, width.values, memory.transposed_values,
                       tile);
+  }
+  // weights[i][j] = <phi(q_i), phi(k_j)>, in all blocks that contain a key j the query i sees.
+  void compute_weights(causal_rows const& rows) const {
+    multiply_query_key_pairs(memory.queries.phi, width.features, base::shape.feature.count,
+                             memory.transposed_phi, memory.weights, rows);
+  }
+  // weight_grads[i][j] = <g_i, v_j>, in the same blocks.
+  void compute_weight_grads(causal_rows const& rows) const {
     multiply_query_key_pairs(memory.scaled_dy, width.values, base::shape.values,
                              memory.transposed_values, memory.weight_grads, rows);
   }

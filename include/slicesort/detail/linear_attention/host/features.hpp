@@ -92,7 +92,7 @@ struct w_memory {
   }
 };
 
-// Computes the features of one head.
+// Computes the features of one head of k and its queries.
 template <class T>
 class tile_features {
  public:
@@ -116,7 +116,7 @@ class tile_features {
     index_t const w_rows = config_.w_rows;
     if (w_rows == 0 || config_.channels == 0) return;
     strides3 const s = w.strides();
-    T const* const head_w = w_of_head(w, head_.head);
+    T const* const head_w = w_of_head(w, head_.kv_head);
     index_t const rows = padded_columns(w_rows);
     std::fill(w_.matrix, w_.matrix + rows * width_.channels, A(0));
     io_.load(head_w, s.length, s.channels, w_rows, config_.channels, w_.matrix, width_.channels);
@@ -186,7 +186,7 @@ class tile_features {
 
   // Computes and stores the gradient of the rows from memory.dphi, and accumulates dw.
   void map_backward(feature_memory<A> const& memory, index_t first, int rows, tensor4<T> dx,
-                    grad_mode mode, A* sums = nullptr) const {
+                    grad_mode mode) const {
     int const padded = static_cast<int>(padded_rows(rows));
     if (config_.kind == feature_kind::custom) {
       for (int i = 0; i < rows; ++i)
@@ -202,11 +202,7 @@ class tile_features {
       kernels_.map_backward(
           {make_params(memory, padded, true), memory.dphi, {memory.dx, width_.channels}});
     }
-    if (dx.data() == nullptr) return;
-    if (sums == nullptr)
-      io_.store(memory.dx, width_.channels, head_, dx, first, rows, mode);
-    else
-      add_to_sums(memory.dx, rows * width_.channels, sums + first * width_.channels);
+    if (dx.data() != nullptr) io_.store(memory.dx, width_.channels, head_, dx, first, rows, mode);
   }
 
  private:

@@ -32,6 +32,16 @@ bool should_interleave_heads(linear_attention_inputs<T> const& in,
          (has_adjacent_heads(in.q) || has_adjacent_heads(in.k) || has_adjacent_heads(in.v));
 }
 
+// Chooses how many query heads of a group a task of forward computes. Each task sums the keys anew,
+// so a group is only split if there would be fewer tasks than threads.
+inline index_t group_heads_per_task(linear_attention_shape const& s, unsigned threads) {
+  index_t const max_tasks = std::max(threads, 1U), group = s.group();
+  auto const tasks = static_cast<index_t>(
+      std::min((amount(s.batch) * s.kv_heads).value(), static_cast<std::size_t>(max_tasks)));
+  index_t const splits = std::min((max_tasks + tasks - 1) / tasks, group);
+  return (group + splits - 1) / splits;
+}
+
 // Chooses how many heads of a sample a task computes. Their state must fit in the L2 cache, and no
 // thread may get more work than with one head per task.
 template <class A>
@@ -82,10 +92,8 @@ struct linear_head_memory {
   linear_sums<A> key_sums, query_sums;
   w_memory<A> w;
   A* maxima = nullptr;  // random_exp: one maximum; in causal backward, one per key
-  A *saved_inverse_divisors = nullptr,
-    *saved_weight_sum_grads = nullptr;  // causal backward: one per query
-  // Backward with grouped heads, [key][channel] and [key][value]: sums over the heads of a group.
-  A *dk_sums = nullptr, *dv_sums = nullptr;
+  // Causal backward, [head of the group][query].
+  A *saved_inverse_divisors = nullptr, *saved_weight_sum_grads = nullptr;
 
   linear_head_memory() = default;
   linear_head_memory(arena& memory, linear_attention_shape const& s, bool backward)
@@ -93,12 +101,9 @@ struct linear_head_memory {
     if (backward) query_sums = linear_sums<A>(memory, s, true);
     bool const causal_backward = s.causal && backward;
     maxima = memory.take<A>(!s.feature.has_maximum() ? 0 : causal_backward ? s.keys : 1);
-    saved_inverse_divisors = memory.take<A>(causal_backward ? s.queries : 0);
-    saved_weight_sum_grads = memory.take<A>(causal_backward ? s.queries : 0);
-    if (!backward || s.group() == 1) return;
-    linear_widths const width(s);
-    dk_sums = memory.take<A>(amount(s.keys) * width.channels);
-    dv_sums = memory.take<A>(amount(s.keys) * width.values);
+    amount const queries = causal_backward ? amount(s.group()) * s.queries : amount(0);
+    saved_inverse_divisors = memory.take<A>(queries);
+    saved_weight_sum_grads = memory.take<A>(queries);
   }
 };
 
@@ -117,6 +122,7 @@ struct linear_tile_memory {
   A* running_z;                           // causal [query][feature]: Z of each query
   A* rescaled_features;                   // causal [row][feature]
   A* rescaled_values;                     // causal [row][value]
+  A* head_sums;  // causal backward of a group, [key][feature or value]: gradient of one head
 
   linear_tile_memory(arena& memory, linear_attention_shape const& s, bool backward)
       : queries(memory, s, backward), keys(memory, s, backward) {
@@ -139,6 +145,8 @@ struct linear_tile_memory {
     running_z = take_matrix(width.features, causal_backward);
     rescaled_features = take_matrix(width.features, causal && s.feature.has_maximum());
     rescaled_values = take_matrix(width.values, causal_backward && s.feature.has_maximum());
+    head_sums = take_matrix(std::max(width.features, width.values),
+                            causal_backward && !s.empty() && s.group() != 1);
   }
 };
 

@@ -37,16 +37,44 @@ struct linear_noncausal : linear_task<T> {
       if (task.memory.key_sums.transposed != nullptr) task.transpose(task.memory.key_sums);
     });
   }
-  void compute_outputs(tensor4<T> y, index_t first) const {
+  void compute_outputs(tensor4<T> y, index_t first) {
     int const rows = base::rows_of_tile(first, head.queries);
-    base::map_queries(first, rows, false);
-    base::dot_features(memory.queries.phi, memory.key_sums.row, 0, rows, memory.weight_sums);
-    base::evaluate_divisors(rows, memory.weight_sum_grads);
-    base::multiply_by_sums(memory.queries.phi, memory.key_sums, memory.results, rows);
-    base::store_divided(y, first, rows);
+    base::for_each_query_head([&](index_t) {
+      base::map_queries(first, rows, false);
+      base::dot_features(memory.queries.phi, memory.key_sums.row, 0, rows, memory.weight_sums);
+      base::evaluate_divisors(rows, memory.weight_sum_grads);
+      base::multiply_by_sums(memory.queries.phi, memory.key_sums, memory.results, rows);
+      base::store_divided(y, first, rows);
+    });
   }
   void compute_query_gradients(tensor4<T const> dy, linear_attention_gradients<T> const& grads,
-                               grad_mode mode, index_t first) const {
+                               grad_mode mode, index_t first) {
+    base::for_each_query_head([&](index_t) { compute_head_gradients(dy, grads, mode, first); });
+  }
+  void compute_key_gradients(tensor4<T const>, linear_attention_gradients<T> const& grads,
+                             grad_mode mode, index_t first) const {
+    int const rows = base::rows_of_tile(first, head.keys);
+    auto const& k = memory.keys;
+    map_keys(first, rows, true);
+    if (grads.dv.data() != nullptr) {
+      base::multiply_by_sums(k.phi, memory.query_sums, memory.results, rows);
+      base::store_results(grads.dv, first, rows, mode);
+    }
+    if (grads.dk.data() == nullptr && grads.dw.data() == nullptr) return;
+    auto const values = base::load_values(first, rows, static_cast<int>(padded_rows(rows)));
+    base::multiply_by_transposed(values.data, memory.query_sums, k.dphi, rows);
+    base::add_scaled_rows({memory.query_sums.row, 0}, rows, k.ones, k.dphi);
+    features.map_backward(k, first, rows, grads.dk, mode);
+  }
+
+  void clear_query_sums() const { memory.query_sums.clear(width); }
+  static void finish_outputs() {}
+  static void store_state_gradients() {}
+
+ private:
+  // Computes dq of a tile of the current query head, and adds its queries to U and u.
+  void compute_head_gradients(tensor4<T const> dy, linear_attention_gradients<T> const& grads,
+                              grad_mode mode, index_t first) const {
     int const rows = base::rows_of_tile(first, head.queries);
     auto const& q = memory.queries;
     base::map_queries(first, rows, true);
@@ -63,27 +91,6 @@ struct linear_noncausal : linear_task<T> {
     base::add_scaled_rows({memory.key_sums.row, 0}, rows, memory.weight_sum_grads, q.dphi);
     features.map_backward(q, first, rows, grads.dq, mode);
   }
-  void compute_key_gradients(tensor4<T const>, linear_attention_gradients<T> const& grads,
-                             grad_mode mode, index_t first) const {
-    int const rows = base::rows_of_tile(first, head.keys);
-    auto const& k = memory.keys;
-    map_keys(first, rows, true);
-    if (grads.dv.data() != nullptr) {
-      base::multiply_by_sums(k.phi, memory.query_sums, memory.results, rows);
-      base::store_dv(memory.results, grads.dv, first, rows, mode);
-    }
-    if (grads.dk.data() == nullptr && grads.dw.data() == nullptr) return;
-    auto const values = base::load_values(first, rows, static_cast<int>(padded_rows(rows)));
-    base::multiply_by_transposed(values.data, memory.query_sums, k.dphi, rows);
-    base::add_scaled_rows({memory.query_sums.row, 0}, rows, k.ones, k.dphi);
-    features.map_backward(k, first, rows, grads.dk, mode, memory.dk_sums);
-  }
-
-  void clear_query_sums() const { memory.query_sums.clear(width); }
-  static void finish_outputs() {}
-  static void store_state_gradients() {}
-
- private:
   void add_keys(index_t first) const {
     int const rows = base::rows_of_tile(first, head.keys);
     map_keys(first, rows, false);

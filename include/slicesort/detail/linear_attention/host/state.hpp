@@ -53,7 +53,8 @@ struct linear_context {
   }
 };
 
-// Per-head state of a task: views, workspace and SIMD kernels.
+// State of a task for one head of k and the query heads that share it, in order: views, workspace
+// and SIMD kernels.
 template <class T>
 class linear_task {
  public:
@@ -61,7 +62,7 @@ class linear_task {
   static constexpr int tile = linear_tile;
 
   linear_task(linear_context<T> const& call_context, linear_task_memory<A> const& task_memory,
-              index_t pair)
+              index_t first_pair, index_t query_head_count)
       : context(call_context),
         kernels(context.kernels),
         io(context.kernels),
@@ -70,8 +71,9 @@ class linear_task {
         width(context.shape),
         memory(task_memory),
         divisor(context.divisor),
-        head(context.lengths, context.shape, pair),
-        position(position_of(context.initial, head.sample, head.head)),
+        query_heads(query_head_count),
+        head(context.lengths, context.shape, first_pair),
+        position(position_of(context.initial, head.sample, head.kv_head)),
         features(context.kernels, context.shape, context.custom_feature, memory.w, head, position) {
     index_t const ones = std::max<index_t>(tile, width.w);
     std::fill(memory.queries.ones, memory.queries.ones + ones, A(1));
@@ -88,9 +90,21 @@ class linear_task {
   linear_widths const width;
   linear_task_memory<A> const memory;
   divisor_config const divisor;
-  attention_head const head;
+  index_t const query_heads;
+  attention_head head;             // the query head that is computed, at first the task's first one
   linear_position const position;  // of the first row in its sequence
   tile_features<T> const features;
+
+  // Calls f(index) for each query head.
+  template <class F>
+  void for_each_query_head(F const& f) {
+    attention_head const first = head;
+    for (index_t h = 0; h < query_heads; ++h) {
+      head.pair = first.pair + h, head.head = first.head + h;
+      f(h);
+    }
+    head = first;
+  }
 
   static int rows_of_tile(index_t first, index_t valid, int max_rows = tile) {
     return static_cast<int>(std::clamp<index_t>(valid - first, 0, max_rows));
@@ -191,25 +205,10 @@ class linear_task {
   void store_results(tensor4<T> out, index_t first, int rows, grad_mode mode) const {
     io.store(memory.results, width.values, head, out, first, rows, mode);
   }
-  // Stores rows of dv, or adds them to the sums over the heads of the group.
-  void store_dv(A const* rows, tensor4<T> dv, index_t first, int count, grad_mode mode) const {
-    if (memory.dv_sums == nullptr)
-      io.store(rows, width.values, head, dv, first, count, mode);
-    else
-      add_to_sums(rows, count * width.values, memory.dv_sums + first * width.values);
-  }
-  void begin_group() const {
-    if (shape.group() == 1 || head.head % shape.group() != 0) return;
-    std::fill_n(memory.dk_sums, shape.keys * width.channels, A(0));
-    std::fill_n(memory.dv_sums, shape.keys * width.values, A(0));
-  }
-  // Stores dk and dv after the last head of a group.
-  void finish_group(linear_attention_gradients<T> const& grads, grad_mode mode) const {
-    if (shape.group() == 1 || (head.head + 1) % shape.group() != 0) return;
-    if (grads.dk.data() != nullptr)
-      io.store(memory.dk_sums, width.channels, head, grads.dk, 0, head.keys, mode);
-    if (grads.dv.data() != nullptr)
-      io.store(memory.dv_sums, width.values, head, grads.dv, 0, head.keys, mode);
+  // Clears the padding rows of a tensor with the heads of q.
+  void clear_query_padding(tensor4<T> tensor, grad_mode mode) {
+    for_each_query_head(
+        [&](index_t) { io.clear(head, tensor, head.queries, shape.queries, mode); });
   }
   // Divides the sums of a tile's queries and stores them to y.
   void store_divided(tensor4<T> y, index_t first, int rows) const {
@@ -243,13 +242,12 @@ class interleaved_heads {
                   [&](Task& task, index_t row) { task.compute_outputs(y, row); });
     for_each([&](Task& task) {
       task.finish_outputs();
-      task.io.clear(task.head, y, task.head.queries, task.shape.queries, grad_mode::overwrite);
+      task.clear_query_padding(y, grad_mode::overwrite);
     });
   }
   template <class T>
   void backward(tensor4<T const> dy, linear_attention_gradients<T> const& grads, grad_mode mode) {
     attention_head const& head = first().head;
-    first().begin_group();
     Task::sum_keys(*this);
     for_each([](Task& task) { task.clear_query_sums(); });
     for_each_tile(Task::causal ? head.max_length() : head.queries, [&](Task& task, index_t row) {
@@ -267,10 +265,9 @@ class interleaved_heads {
     // Clears padding rows.
     for_each([&](Task& task) {
       task.store_state_gradients();
-      task.io.clear(task.head, grads.dq, head.queries, task.shape.queries, mode);
+      task.clear_query_padding(grads.dq, mode);
       task.io.clear(task.head, grads.dk, head.keys, task.shape.keys, mode);
       task.io.clear(task.head, grads.dv, head.keys, task.shape.keys, mode);
-      task.finish_group(grads, mode);
     });
   }
 

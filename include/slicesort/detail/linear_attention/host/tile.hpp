@@ -88,12 +88,6 @@ void clear_padding(pitched_rows<A> matrix, index_t used, int rows) {
     std::fill(matrix.data + i * matrix.pitch + used, matrix.data + (i + 1) * matrix.pitch, A(0));
 }
 
-// Adds elements of a head's gradient to the sums of its group.
-template <class A>
-void add_to_sums(A const* addends, index_t count, A* sums) {
-  for (index_t i = 0; i < count; ++i) sums[i] += addends[i];
-}
-
 // out[i] = <a[i], b[i]>, with partials_per_row partial sums. A pitch of 0 repeats one row.
 template <class A>
 struct row_dots_params {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradient of w: a partial sum per sample and head, and their sum in order.
+// Gradient of w: a partial sum per sample and head of k, and their sum in order.
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
@@ -23,10 +23,10 @@ class partial_w_gradients {
       : shape_(s), pitch_(linear_widths(s).channels) {
     bool const needs_dw = s.with_dw && !s.empty();
     amount const size = amount(padded_rows(s.feature.w_rows)) * pitch_;
-    partial_ = memory.take<A>(needs_dw ? size * s.batch * s.heads : amount(0));
+    partial_ = memory.take<A>(needs_dw ? size * s.batch * s.kv_heads : amount(0));
   }
 
-  // Returns the cleared partial gradient of a (sample, head) pair, or null if dw is not computed.
+  // Returns the cleared partial gradient of a (sample, head of k) pair, or null without dw.
   A* clear_partial(index_t pair) const {
     if (partial_ == nullptr) return nullptr;
     A* const gradient = partial_ + pair * partial_size();
@@ -38,7 +38,7 @@ class partial_w_gradients {
   void reduce(host_exec const& exec, tensor3<T> dw, grad_mode mode) const {
     extents3 const e = dw.extents();
     if (e.empty()) return;
-    index_t const heads = shape_.heads, summed_heads = w_heads(e) == heads ? 1 : heads;
+    index_t const heads = shape_.kv_heads, summed_heads = w_heads(e) == heads ? 1 : heads;
     for_each_task(exec, w_heads(e) * e.length, [&](unsigned, index_t row) {
       index_t const head = row / e.length, f = row % e.length;
       with_store<T>(mode, [&](auto store) {

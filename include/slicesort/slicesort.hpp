@@ -3,6 +3,7 @@
 /// backend.
 #pragma once
 
+#include <slicesort/argsort.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/csp.hpp>
 #include <slicesort/decaying_sum.hpp>

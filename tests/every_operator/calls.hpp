@@ -151,6 +151,18 @@ inline std::vector<call> calls() {
   };
   add_saving_state("slicing_sort", "perm", ss::slicing_sort<pattern_order>{}, perm);
   {
+    ss::argsort<pattern_order> const op;
+    list.push_back({"argsort.forward",
+                    {"indices", "x"},
+                    1,
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(1, shape), perm(a, 0), a.scratch, {a.lengths});
+                    }});
+  }
+  {
     ss::multi_permutation<pattern_order> const op(3);
     auto const weights_view = [](arguments const& a, std::size_t i) {
       return ss::tensor1<float>(a.view(i, shape).data(), 3);

@@ -48,6 +48,7 @@
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/sparse_mix.hpp>
 #include <slicesort/tensor_view.hpp>
+#include <slicesort/top_k.hpp>
 #include <slicesort/version.hpp>
 #include <slicesort/view.hpp>
 #include <slicesort/workspace.hpp>

@@ -3,6 +3,7 @@
 /// backend.
 #pragma once
 
+#include <slicesort/argsort.hpp>
 #include <slicesort/attention_tensors.hpp>
 #include <slicesort/csp.hpp>
 #include <slicesort/decaying_sum.hpp>
@@ -47,6 +48,7 @@
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/sparse_mix.hpp>
 #include <slicesort/tensor_view.hpp>
+#include <slicesort/top_k.hpp>
 #include <slicesort/version.hpp>
 #include <slicesort/view.hpp>
 #include <slicesort/workspace.hpp>

@@ -95,6 +95,14 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   exchange.backward(exec, y.read(), {max_indices.view()}, dx.view(), scratch, {mode});
   add_hash(dx);
 
+  ss::top_k<> const largest{3};
+  tensor<T> selected({e.batch, 3, e.channels});
+  tensor<std::uint16_t> selected_rows(selected.extents);
+  largest.forward(exec, x.read(), selected.view(), {selected_rows.view()}, scratch);
+  add_hash(selected);
+  largest.backward(exec, selected.read(), {selected_rows.view()}, dx.view(), scratch, mode);
+  add_hash(dx);
+
   ss::shuffle<ss::per_channel> const shuffle{7};
   shuffle.forward(exec, x.read(), y.view(), scratch);
   add_hash(y);

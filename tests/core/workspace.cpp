@@ -102,6 +102,20 @@ TEST_CASE("max_exchange") {
   check_sizes<double>("max_exchange", op, forward_of(op), [](extents3, bool) { return int128{0}; });
 }
 
+TEST_CASE("top_k") {
+  for (index_t k : {index_t{1}, index_t{1} << 20}) {
+    ss::top_k<pattern_order> const op(k);
+    check_sizes<float>(
+        "top_k", op,
+        [&](any_exec const& exec, auto x, auto) {
+          extents3 const e = x.extents(), selected{e.batch, k, e.channels};
+          return op.forward(ss::exec::dry_run{exec}, x, view_of_nothing<float>(2, selected),
+                            ss::no_saved);
+        },
+        [](extents3 e, bool host) -> int128 { return host ? int128{4} * e.length : 0; });
+  }
+}
+
 TEST_CASE("permute") {
   ss::permute const op;
   check_sizes<float>(

@@ -151,6 +151,45 @@ inline std::vector<call> calls() {
   };
   add_saving_state("slicing_sort", "perm", ss::slicing_sort<pattern_order>{}, perm);
   {
+    ss::argsort<pattern_order> const op;
+    list.push_back({"argsort.forward",
+                    {"indices", "x"},
+                    1,
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(1, shape), perm(a, 0), a.scratch, {a.lengths});
+                    }});
+  }
+  {
+    ss::top_k<pattern_order> const op(2);
+    extents3 const selected{shape.batch, 2, shape.channels};
+    auto const rows = [=](arguments const& a, std::size_t i) {
+      return a.view<std::uint32_t>(i, selected);
+    };
+    list.push_back({"top_k.forward",
+                    {"values", "indices", "x"},
+                    2,
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(2, shape), a.view(0, selected), rows(a, 1), a.scratch,
+                                 {a.lengths});
+                    }});
+    list.push_back({"top_k.backward",
+                    {"dx", "indices", "dy"},
+                    1,
+                    without_lengths,
+                    without_query_lengths,
+                    [](any_exec const&) { return std::size_t{0}; },
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(2, selected), rows(a, 1), a.view(0, shape),
+                                  a.scratch);
+                    }});
+  }
+  {
     ss::multi_permutation<pattern_order> const op(3);
     auto const weights_view = [](arguments const& a, std::size_t i) {
       return ss::tensor1<float>(a.view(i, shape).data(), 3);

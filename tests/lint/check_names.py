@@ -14,7 +14,7 @@ FILES = ("include/slicesort/{op}.hpp", "include/slicesort/detail/{op}/host.hpp",
 PLACES = (
     ("include/slicesort/slicesort.hpp", r"<slicesort/{op}\.hpp>", ()),
     ("include/slicesort/detail/operators.hpp", r"detail/{op}/device\.hpp", ()),
-    ("include/slicesort/equivalent_matrix.hpp", r"\b{op}\b", ("merge_attention",)),  # its inputs are partial results
+    ("include/slicesort/equivalent_matrix.hpp", r"\b{op}\b", ("merge_attention", "top_k")),  # partial inputs; k rows of output
     ("tests/compile/all_operators.hpp", r"\bss::{op}\b", ()),
     ("tests/compile/compile_errors/forgotten_policy.cpp", r"\b{op}\b", ()),
     ("tests/core/workspace.cpp", r'TEST_CASE\w*\("{op}"', ()),

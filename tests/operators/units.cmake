@@ -19,6 +19,7 @@ set(_slicesort_tags_softmax_attention
   "streaming_attention_op<support::pattern_mask>" "streaming_attention_op<support::range_mask>"
   "streaming_attention_op<support::sparse_mask>" "materialized_attention_op<support::sparse_mask>"
   "materialized_attention_op<support::pattern_mask>" "materialized_attention_op<support::range_mask>")
+set(_slicesort_tags_top_k "top_k_op<support::pattern_order>")
 # Tables of vector kernels, by operator, after the function that fills the table. Without these lines, g++ would compile the
 # kernels into every program, since it instantiates inline members in spite of "extern template".
 set(_slicesort_kernels_linear_attention "choose_kernels, linear_attention_kernels")

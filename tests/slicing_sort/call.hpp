@@ -6,6 +6,7 @@
 #include "support/error_message.hpp"
 
 #include <doctest/doctest.h>
+#include <slicesort/argsort.hpp>
 #include <slicesort/slicing_sort.hpp>
 
 #include <string>

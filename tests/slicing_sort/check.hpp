@@ -11,6 +11,7 @@
 #include "support/inputs.hpp"
 #include "support/pattern_order.hpp"
 
+#include <slicesort/argsort.hpp>
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
@@ -180,6 +181,18 @@ std::string check_not_saved(sort_problem<T> const& p, any_exec const& exec, Orde
   return error.empty() ? error : error + ": " + p.describe() + describe_exec(exec) + " no_saved";
 }
 
+// Checks argsort, which writes the permutation without the values.
+template <class T, class Index, class Order>
+std::string check_argsort(sort_problem<T> const& p, any_exec const& exec, Order const& order) {
+  ss::argsort<Order> const op(order);
+  auto indices = garbage_tensor<Index>(p.x.extents());
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, p.x.extents()), 21);
+  op.forward(exec, p.x.view(), indices.view(), scratch.get(), {p.lengths_view()});
+  std::string error = difference("indices", indices, p.perm);
+  if (!scratch.red_zones_intact()) error += " workspace overrun";
+  return error.empty() ? error : error + ": " + p.describe() + describe_exec(exec) + " argsort";
+}
+
 // Saved state of a call: nothing, or a permutation with indices of 32 or 16 bits.
 enum class saved_indices : std::uint64_t { none, bits32, bits16 };
 
@@ -200,6 +213,10 @@ std::string check_all_paths(sort_problem<T> const& p) {
       return error.empty() && (all_choices || choice == only_choice);
     };
     if (runs(saved_indices::none)) error = check_not_saved(p, exec, order);
+    if (error.empty() && only_choice == saved_indices::none)
+      error = p.x.extents().length <= 65536 && seed % 2 == 0
+                  ? check_argsort<T, std::uint16_t>(p, exec, order)
+                  : check_argsort<T, std::uint32_t>(p, exec, order);
     if (runs(saved_indices::bits32)) error = check_saved<T, std::uint32_t>(p, exec, order);
     if (runs(saved_indices::bits16) && p.x.extents().length <= 65536)
       error = check_saved<T, std::uint16_t>(p, exec, order);
@@ -216,6 +233,10 @@ std::string check_all_paths(sort_problem<T> const& p) {
       sort_problem<T> const&, any_exec const&, pattern_order const&);                            \
   linkage template std::string support::check_not_saved(sort_problem<T> const&, any_exec const&, \
                                                         pattern_order const&);                   \
+  linkage template std::string support::check_argsort<T, std::uint16_t>(                         \
+      sort_problem<T> const&, any_exec const&, pattern_order const&);                            \
+  linkage template std::string support::check_argsort<T, std::uint32_t>(                         \
+      sort_problem<T> const&, any_exec const&, pattern_order const&);                            \
   linkage template void support::compute_expected(sort_problem<T>&);                             \
   linkage template support::sort_problem<T> support::make_problem(                               \
       extents3, input_kind, std::uint64_t, std::uint64_t, std::vector<index_t>);                 \

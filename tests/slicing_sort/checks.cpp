@@ -16,6 +16,57 @@ TEST_CASE("a valid call is accepted") {
   CHECK(c.backward() == "");
 }
 
+TEST_CASE("argsort") {
+  call c;
+  ss::index_tensor3 indices = c.perm;
+  auto const forward = [&] {
+    ss::argsort<> const op;
+    return error_message(op.forward(ss::exec::dry_run{c.exec}, c.x, indices, c.scratch),
+                         [&] { op.forward(c.exec, c.x, indices, c.scratch); });
+  };
+  CHECK(forward() == "");
+  SUBCASE("shape") {
+    indices = tensor3<std::uint32_t>(static_cast<std::uint32_t*>(c.perm.data()), {2, 4, 3});
+    CHECK(forward() == "argsort.forward: indices.length is 4, must be 5 (x.length)");
+  }
+  SUBCASE("null data") {
+    indices = tensor3<std::uint32_t>(nullptr, c.shape);
+    CHECK(forward() == "argsort.forward: indices.data is null, must point to [2, 5, 3]");
+  }
+  SUBCASE("overlap") {
+    indices = tensor3<std::uint32_t>(reinterpret_cast<std::uint32_t*>(c.memory.data()), c.shape);
+    CHECK(says(forward(), "argsort.forward: indices overlaps x ("));
+  }
+  SUBCASE("16-bit indices and long columns") {
+    indices = tensor3<std::uint16_t>(static_cast<std::uint16_t*>(c.perm.data()), {1, 65537, 0});
+    c.x = {c.x.data(), {1, 65537, 0}};
+    CHECK(forward() ==
+          "argsort.forward: indices has 16-bit indices, which hold lengths up to 65536; the length "
+          "is 65537");
+  }
+  SUBCASE("workspace") {
+    c.scratch.bytes = 0;
+    CHECK(says(forward(), "argsort.forward: workspace.bytes is 0, must be at least "));
+    CHECK(error_message([] {
+            (void)ss::argsort<>::workspace_bytes<float>(ss::exec::host{}, {-1, 5, 3});
+          }) == "argsort.workspace_bytes: x.batch is -1, must not be negative");
+  }
+}
+
+TEST_CASE("argsort, descending: ties keep the lower row first") {
+  ss::exec::host const exec;
+  ss::scratch memory;
+  std::vector<float> const values = {2, 7, 7, 1};
+  std::vector<std::uint32_t> order(4);
+  tensor3<float const> const x(values.data(), {1, 4, 1});
+  tensor3<std::uint32_t> const indices(order.data(), {1, 4, 1});
+  // [snippet]
+  ss::argsort<ss::descending> const op;
+  op.forward(exec, x, indices, memory);
+  // [/snippet]
+  CHECK(order == std::vector<std::uint32_t>{1, 2, 0, 3});
+}
+
 TEST_CASE("extents and strides") {
   call c;
   SUBCASE("negative extent") {

@@ -26,7 +26,7 @@ void check_strided(sort_problem<T> const& p, std::uint64_t backend_seed, strides
     extents3 const e = p.x.extents();
     strided_tensor<T> const x(p.x, input, offset), dy(p.dy, input, offset + 3);
     strided_tensor<T> y(e, output, offset + 1), dx(e, output, offset + 5);
-    strided_tensor<Index> perm(e, saved, offset + 2);
+    strided_tensor<Index> perm(e, saved, offset + 2), indices(e, saved, offset);
     CAPTURE(p.describe());
     CAPTURE(describe_exec(exec));
     CAPTURE(output.batch);
@@ -35,6 +35,13 @@ void check_strided(sort_problem<T> const& p, std::uint64_t backend_seed, strides
     forward(p, exec, x.view(), y.view(), perm.view());
     CHECK(difference("y", y.contents(), p.y) == "");
     CHECK(difference("perm", perm.contents(), p.perm) == "");
+    if (backend_seed % 2 == 0) {
+      ss::argsort<pattern_order> const op(pattern_order{p.order});
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+      op.forward(exec, x.view(), indices.view(), scratch.get(), {p.lengths_view()});
+      CHECK(difference("indices", indices.contents(), p.perm) == "");
+      CHECK(indices.padding_intact());
+    }
     backward(p, exec, dy.view(), perm.view(), dx.view());
     CHECK(difference("dx", dx.contents(), p.dx) == "");
     CHECK((y.padding_intact() && dx.padding_intact() && perm.padding_intact()));

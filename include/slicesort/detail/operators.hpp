@@ -18,3 +18,4 @@
 #include <slicesort/detail/slicing_sort/device.hpp>
 #include <slicesort/detail/softmax_attention/device.hpp>
 #include <slicesort/detail/sparse_mix/device.hpp>
+#include <slicesort/detail/top_k/device.hpp>

@@ -96,6 +96,20 @@ class call_list {
           })
           .accumulates = mode == accumulating;
 
+    ss::top_k<pattern_order> const largest(1, ss::top_k_output::sorted, ss::nan_order::total,
+                                           order);
+    add("top_k.forward", bytes_of(largest),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          largest.forward(exec, ops.view(ops.x), ops.row_view(ops.y),
+                          {ops.row_view(ops.max_indices)}, scratch, {ops.valid_lengths()});
+        })
+        .saves_state = true;
+    add("top_k.backward", bytes_of(largest),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          largest.backward(exec, ops.row_view(ops.dy), {ops.row_view(ops.saved_max_indices)},
+                           ops.view(ops.dx), scratch);
+        });
+
     ss::multi_permutation<pattern_order> const multi(components, order);
     add("multi_permutation.forward", bytes_of(multi),
         [=](auto exec, call_operands const& ops, ss::workspace scratch) {

@@ -215,15 +215,16 @@ outcome_size<Exec> workspace_bytes(Exec const& exec, char const* name,
   }
 }
 
-// Base class of operators whose workspace depends on the shape of x alone.
-template <class Op>
+// Base class of operators whose workspace depends on the shape of x alone. `Names` has the name of
+// the size query.
+template <class Op, class Names = Op>
 class sized_by_shape {
  public:
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only. A
   /// shape that every call rejects is rejected here.
   template <class T, class Exec>
   static outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) {
-    return detail::workspace_bytes<Op, T>(exec, Op::workspace_bytes_name, x, [&](checker& c) {
+    return detail::workspace_bytes<Op, T>(exec, Names::workspace_bytes_name, x, [&](checker& c) {
       check_extents(c, describe_shape("x", x));
     });
   }
@@ -237,12 +238,14 @@ class sized_by_shape {
 
 // Checks a call and runs it. Applies rules(checker) to the arguments, then the rules of the
 // backend, and checks the workspace last, because its size depends on the arguments. A growable
-// workspace grows only if all other checks pass. Returns early if the call writes nothing.
+// workspace grows only if all other checks pass. Returns early if the call writes nothing. Errors
+// begin with `name`.
 template <class Op, class Exec, class Params, class Rules>
-outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rules const& rules) {
+outcome<Exec> call(Exec const& exec, Params const& params, workspace memory, Rules const& rules,
+                   char const* name = Params::name) {
   using T = typename Params::element;
   using backend = implementation_for<Op, Exec>;
-  checker c(params.name, can_read_memory<Exec>);
+  checker c(name, can_read_memory<Exec>);
   rules(c);
   backend::check(policy_of(exec), c);
   c.no_overlap_with_lengths();

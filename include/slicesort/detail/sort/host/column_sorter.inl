@@ -13,7 +13,7 @@ class column_sorter {
   column_sorter(column_tile<T> const& tile, int column)
       : tile_(tile),
         x_(tile.x + tile.x_layout.start[column]),
-        y_(tile.y + tile.y_layout.start[column]),
+        y_(tile.y == nullptr ? nullptr : tile.y + tile.y_layout.start[column]),
         column_(column),
         count_(static_cast<std::size_t>(tile.valid[column])),
         memory_(count_, tile.scratch) {
@@ -30,7 +30,7 @@ class column_sorter {
     if (lossy && !Codec::has_index) return false;
     memory_.sort();
     if constexpr (Codec::needs_repair) memory_.repair_ties(lossy ? memory_.size() : count_);
-    decode(lossy);
+    if (y_ != nullptr) decode(lossy);
     if (tile_.perm == nullptr) store<void>();
     if constexpr (Codec::has_index) {
       if (tile_.perm != nullptr)
@@ -57,15 +57,21 @@ class column_sorter {
   }
   // Copies rows from `first` on unchanged.
   void copy_rows(std::size_t first) const {
-    for (std::size_t i = first; i < static_cast<std::size_t>(tile_.rows); ++i) {
+    for (std::size_t i = first; i < stored(static_cast<std::size_t>(tile_.rows)); ++i) {
       index_t const row = destination(tile_, i);
-      y_[row * tile_.y_layout.pitch] = x_[static_cast<index_t>(i) * tile_.x_layout.pitch];
+      if (y_ != nullptr)
+        y_[row * tile_.y_layout.pitch] = x_[static_cast<index_t>(i) * tile_.x_layout.pitch];
       if (tile_.perm == nullptr) continue;
       if (tile_.perm_width == index_width::bits16)
         perm<std::uint16_t>()[row * tile_.perm_layout.pitch] = static_cast<std::uint16_t>(i);
       else
         perm<std::uint32_t>()[row * tile_.perm_layout.pitch] = static_cast<std::uint32_t>(i);
     }
+  }
+  // Returns how many of the first `rows` sorted rows are stored.
+  std::size_t stored(std::size_t rows) const {
+    auto const stored_rows = static_cast<std::size_t>(tile_.stored_rows);
+    return rows < stored_rows ? rows : stored_rows;
   }
   template <class Index>
   Index* perm() const {
@@ -95,7 +101,7 @@ class column_sorter {
   }
   // Replaces sorted keys by values. Rereads NaN and zeros, whose keys have lost bits.
   void decode(bool lossy) {
-    for (std::size_t i = 0; i < count_; i += lanes) {
+    for (std::size_t i = 0; i < stored(count_); i += lanes) {
       row_vector row = memory_.load(i);
       decode_row<Codec>(row, lossy, descending_mask_, used_lanes(i), [&](int, index_t source) {
         return bits_at(static_cast<std::size_t>(source));
@@ -110,18 +116,20 @@ class column_sorter {
   void store() const {
     constexpr bool saves_perm = !std::is_void<Index>::value;
     using index = std::conditional_t<saves_perm, Index, std::uint16_t>;
-    bool const contiguous = tile_.destinations == nullptr && tile_.y_layout.pitch == 1,
+    bool const contiguous =
+                   y_ != nullptr && tile_.destinations == nullptr && tile_.y_layout.pitch == 1,
                contiguous_perm =
                    saves_perm && tile_.destinations == nullptr && tile_.perm_layout.pitch == 1;
-    for (std::size_t i = 0; i < count_; i += lanes) {
+    std::size_t const count = stored(count_);
+    for (std::size_t i = 0; i < count; i += lanes) {
       row_vector const row = memory_.load(i);
-      bool const full = count_ - i >= lanes;
-      std::size_t const used = full ? lanes : count_ - i;
+      bool const full = count - i >= lanes;
+      std::size_t const used = full ? lanes : count - i;
       alignas(64) bits values[lanes];
       alignas(64) index indices[lanes];
       bits* const y = full && contiguous ? reinterpret_cast<bits*>(y_ + i) : values;
-      Codec::template store_values<false>(row, y);
-      if (y == values)
+      if (y_ != nullptr) Codec::template store_values<false>(row, y);
+      if (y_ != nullptr && y == values)
         for (std::size_t k = 0; k < used; ++k)
           std::memcpy(static_cast<void*>(y_ + destination(tile_, i + k) * tile_.y_layout.pitch),
                       values + k, sizeof(bits));

@@ -34,7 +34,7 @@ class radix_tile {
     bits lost_bits[static_cast<std::size_t>(columns)] = {};
     load_columns(tile, keys_, pitch_, lost_bits);
     for (int c = 0; c < tile.width; ++c) sort_column(tile, c, lost_bits[c] != 0);
-    store_columns(keys_, pitch_, tile, tile.y_layout, tile.y);
+    if (tile.y != nullptr) store_columns(keys_, pitch_, tile, tile.y_layout, tile.y);
     if (tile.perm != nullptr)
       store_columns(rows_, pitch_, tile, tile.perm_layout, static_cast<std::uint32_t*>(tile.perm));
   }

@@ -100,17 +100,18 @@ template <class T, class Element, class Output>
 void store_columns(Element const* from, index_t pitch, column_tile<T> const& tile,
                    tile_operand const& layout, Output* to) {
   constexpr int columns = radix_columns<T>;
+  index_t const rows = tile.rows < tile.stored_rows ? tile.rows : tile.stored_rows;
   if (copies_single_columns<T>(layout)) {
     for (int c = 0; c < tile.width; ++c)
-      for (index_t i = 0; i < tile.rows; ++i)
+      for (index_t i = 0; i < rows; ++i)
         std::memcpy(static_cast<void*>(to + layout.start[c] + i * layout.pitch),
                     from + c * pitch + i, sizeof(Element));
     return;
   }
   alignas(64) Element stage[static_cast<std::size_t>(radix_rows_per_batch * columns)];
-  for (index_t i = 0; i < tile.rows; i += radix_rows_per_batch) {
-    int const count = tile.rows - i < radix_rows_per_batch ? static_cast<int>(tile.rows - i)
-                                                           : radix_rows_per_batch;
+  for (index_t i = 0; i < rows; i += radix_rows_per_batch) {
+    int const count =
+        rows - i < radix_rows_per_batch ? static_cast<int>(rows - i) : radix_rows_per_batch;
     transpose_block<columns, radix_rows_per_batch>(from + i, pitch, stage, columns);
     if (tile.stream)
       for (int k = 0; k < count; ++k)

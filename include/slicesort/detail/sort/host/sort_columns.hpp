@@ -25,10 +25,11 @@ inline constexpr index_t max_network_rows = 65536;  // rows that 16-bit indices 
 template <class T, class Order>
 struct columns_to_sort {
   Order const& order;
-  tensor3<T const> x;              // [batch, length, channels]
-  tensor3<T> y;                    // [batch, length, channels]
-  index_tensor3 perm;              // [batch, length, channels]; null: not written
-  tensor1<index_t const> lengths;  // [batch]; empty: all rows are valid
+  tensor3<T const> x;                        // [batch, length, channels]
+  tensor3<T> y;                              // [batch, stored_rows, channels]; null: not written
+  index_tensor3 perm;                        // [batch, stored_rows, channels]; null: not written
+  tensor1<index_t const> lengths;            // [batch]; empty: all rows are valid
+  index_t stored_rows = x.extents().length;  // leading sorted rows that are stored
 };
 
 // Size of a task. Tasks of two tiles pay off for 16-bit elements only.
@@ -67,13 +68,13 @@ void set_up_tile(columns_to_sort<T, Order> const& params, column_range const& co
                  column_tile<T>& tile) {
   tile_rows const rows(columns, params.lengths);
   tile.x = params.x.data(), tile.x_layout = {columns, params.x.strides()};
-  tile.y = params.y.data(), tile.y_layout = {columns, params.y.strides()};
-  tile.perm = params.perm.data();
-  tile.perm_layout =
-      tile.perm != nullptr ? tile_operand(columns, params.perm.strides()) : tile.y_layout;
+  bool const stores_values = params.y.data() != nullptr, saves = params.perm.data() != nullptr;
+  tile.y = params.y.data(), tile.perm = params.perm.data();
+  tile.y_layout = {columns, stores_values ? params.y.strides() : params.perm.strides()};
+  tile.perm_layout = saves ? tile_operand(columns, params.perm.strides()) : tile.y_layout;
   tile.perm_width = params.perm.width();
   tile.width = columns.width, tile.rows = rows.longest, tile.ragged = !rows.uniform;
-  tile.group = tile.rows, tile.destinations = nullptr;
+  tile.stored_rows = params.stored_rows, tile.group = tile.rows, tile.destinations = nullptr;
   for (int lane = 0; lane < tile_columns; ++lane) {
     tile.valid[lane] = lane < tile.width ? rows.valid[lane] : 0;
     tile.flip[lane] = 0;
@@ -82,21 +83,22 @@ void set_up_tile(columns_to_sort<T, Order> const& params, column_range const& co
     if (!ascends(params.order, channel, columns.extents.channels))
       tile.flip[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
   });
-  tile.stream =
-      should_stream<T>(columns.extents) && tile.y_layout.has_whole_cache_lines(tile.y, sizeof(T)) &&
-      (tile.perm == nullptr ||
-       tile.perm_layout.has_whole_cache_lines(tile.perm, static_cast<index_t>(tile.perm_width)));
+  tile.stream = stores_values && should_stream<T>(columns.extents) &&
+                tile.y_layout.has_whole_cache_lines(tile.y, sizeof(T)) &&
+                (tile.perm == nullptr || tile.perm_layout.has_whole_cache_lines(
+                                             tile.perm, static_cast<index_t>(tile.perm_width)));
   tile.stream_perm = tile.stream;
 }
 
 // Copies the rows past the longest column of the tile unchanged; the permutation maps each to
 // itself.
 template <class T>
-void copy_rows_past_tile(column_tile<T> const& tile, index_t length) {
+void copy_rows_past_tile(column_tile<T> const& tile) {
   for (int c = 0; c < tile.width; ++c)
-    for (index_t i = tile.rows; i < length; ++i) {
-      tile.y[tile.y_layout.start[c] + i * tile.y_layout.pitch] =
-          tile.x[tile.x_layout.start[c] + i * tile.x_layout.pitch];
+    for (index_t i = tile.rows; i < tile.stored_rows; ++i) {
+      if (tile.y != nullptr)
+        tile.y[tile.y_layout.start[c] + i * tile.y_layout.pitch] =
+            tile.x[tile.x_layout.start[c] + i * tile.x_layout.pitch];
       if (tile.perm == nullptr) continue;
       index_t const offset = tile.perm_layout.start[c] + i * tile.perm_layout.pitch;
       if (tile.perm_width == index_width::bits16)
@@ -131,7 +133,7 @@ void sort_columns(host_exec const& exec, columns_to_sort<T, Order> const& params
       scratch.radix.run(tiles[0]);
     else
       sort_tiles(tiles, count);
-    for (int i = 0; i < count; ++i) copy_rows_past_tile(tiles[i], extents.length);
+    for (int i = 0; i < count; ++i) copy_rows_past_tile(tiles[i]);
   });
 }
 

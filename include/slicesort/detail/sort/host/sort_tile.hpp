@@ -24,7 +24,7 @@ inline constexpr int group_tile_rows = 256;
 template <class T>
 struct column_tile {
   T const* x;
-  T* y;
+  T* y;        // null if not stored
   void* perm;  // null if not saved
   index_width perm_width;
   tile_operand x_layout, y_layout, perm_layout;
@@ -35,6 +35,7 @@ struct column_tile {
   bits_t<T> flip[tile_columns];  // all ones where the column descends
   bool stream;                   // store y with streaming stores
   bool stream_perm;              // store perm with streaming stores
+  index_t stored_rows;           // leading sorted rows that are stored
   index_t group;                 // rows that are sorted together; perm counts them from 0
   // Destination of each sorted row within its group; null: row k goes to row k.
   std::uint16_t const* destinations;

@@ -188,7 +188,7 @@ void sort_panels(column_tile<T> const* tiles, int count) {
     if constexpr (!Codec::has_index)
       if (!sorted) return sort_panels<T, indexed_codec<T>>(tiles, count);
     (void)sorted;
-    lossy |= sorters[i].lossy();
+    lossy |= sorters[i].lossy() && tiles[i].y != nullptr;
   }
   if constexpr (Codec::has_index) {
     if (lossy) {

@@ -31,17 +31,23 @@ struct tile_store {
   static void run(Sorter const* sorters, int count) {
     constexpr std::size_t alternating_rows = 32;
     std::size_t rows = 0;
-    for (int i = 0; i < count; ++i) rows = sorters[i].rows() > rows ? sorters[i].rows() : rows;
+    for (int i = 0; i < count; ++i)
+      rows = rows_to_store(sorters[i]) > rows ? rows_to_store(sorters[i]) : rows;
     std::size_t const step = count == 1 ? rows : alternating_rows;
     for (std::size_t first = 0; first < rows; first += step)
       for (int i = 0; i < count; ++i) {
-        std::size_t const n = sorters[i].rows();
+        std::size_t const n = rows_to_store(sorters[i]);
         store(sorters[i], first, first + step < n ? first + step : n);
       }
     finish_streaming<stream>();
   }
 
  private:
+  template <class Sorter>
+  static std::size_t rows_to_store(Sorter const& sorter) {
+    auto const stored_rows = static_cast<std::size_t>(sorter.tile().stored_rows);
+    return sorter.rows() < stored_rows ? sorter.rows() : stored_rows;
+  }
   template <class Sorter>
   static void store(Sorter const& sorter, std::size_t first, std::size_t end) {
     using codec = typename Sorter::codec;
@@ -55,7 +61,8 @@ struct tile_store {
     // whose address is taken.
     std::size_t const pitch = sorter.pitch();
     int const panels = sorter.used_panels();
-    bool const dense = tile.y_layout.dense, dense_perm = saves_perm && tile.perm_layout.dense,
+    bool const stores_values = tile.y != nullptr, dense = stores_values && tile.y_layout.dense,
+               dense_perm = saves_perm && tile.perm_layout.dense,
                stream_perm = stream && tile.stream_perm;
     alignas(64) bits values[stage_elements];
     alignas(64) index indices[stage_elements];
@@ -76,10 +83,13 @@ struct tile_store {
                        : indices + k * tile_columns;
         for (int p = 0; p < panels; ++p) {
           row_vector const sorted = source[static_cast<std::size_t>(p) * pitch];
-          if constexpr (holds_values)
-            codec::template store_values<stream>(sorted, y_row + p * lanes);
-          else
-            codec::template store_decoded<stream>(sorted, tile.flip + p * lanes, y_row + p * lanes);
+          if (stores_values) {
+            bits* const y = y_row + p * lanes;
+            if constexpr (holds_values)
+              codec::template store_values<stream>(sorted, y);
+            else
+              codec::template store_decoded<stream>(sorted, tile.flip + p * lanes, y);
+          }
           if constexpr (saves_perm) {
             if (stream_perm)
               codec::template store_indices<true>(sorted, perm_row + p * lanes);
@@ -88,7 +98,8 @@ struct tile_store {
           }
         }
       }
-      if (!dense) scatter_sorted(tile, values, target_rows, count, tile.y_layout, tile.y);
+      if (stores_values && !dense)
+        scatter_sorted(tile, values, target_rows, count, tile.y_layout, tile.y);
       if (saves_perm && !dense_perm)
         scatter_sorted(tile, indices, target_rows, count, tile.perm_layout, perm);
       first += static_cast<std::size_t>(count);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers top_k on the host: the smallest sixteenth of every column. Compiled once per element
+// type.
+#include "cases/sort_jobs.hpp"
+#include "driver/settings.hpp"
+
+#include <slicesort/top_k.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bench {
+namespace {
+
+template <class T>
+class top_k_job final : public backend_job<host_backend> {
+ public:
+  explicit top_k_job(case_params const& params)
+      : backend_job<host_backend>(params),
+        op_(std::max<ss::index_t>(params.extents.length / 16, 1)),
+        selected_{params.extents.batch, op_.k(), params.extents.channels},
+        x_(get_dataset<T>(params.input, params.extents)),
+        values_(static_cast<std::size_t>(selected_.size())),
+        rows_(values_.size()),
+        dx_(params.direction == "backward" ? x_->values.size() : 0) {
+    allocate_scratch(op_.template workspace_bytes<T>(exec(), params.extents));
+    select();
+    std::size_t const selected_bytes = values_.size() * (sizeof(T) + sizeof(std::uint32_t));
+    saved_bytes = rows_.size() * sizeof(std::uint32_t);
+    traffic_bytes = x_->values.size() * sizeof(T) + selected_bytes;
+  }
+
+  void run() override {
+    if (dx_.empty())
+      select();
+    else
+      op_.backward(exec(), ss::tensor3<T const>(values_.data(), selected_), rows(),
+                   ss::tensor3<T>(dx_.data(), params_.extents));
+  }
+
+  double max_error() override {
+    auto const& expected = expected_order(*x_, params_);
+    auto const channels = static_cast<std::size_t>(params_.extents.channels),
+               k = static_cast<std::size_t>(op_.k());
+    double error = 0.0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      std::size_t const column = x_->verified_columns[i], channel = column % channels,
+                        first = column / channels * channels * k + channel,
+                        start = x_->column_offset(column);
+      for (std::size_t n = 0; n < k; ++n) {
+        if (rows_[first + n * channels] != expected[i][n]) return wrong_result;
+        std::size_t const source = start + expected[i][n] * channels;
+        T const value = values_[first + n * channels];
+        error = std::max(error, moved_value_error(value, x_->values[source]));
+        if (!dx_.empty()) error = std::max(error, moved_value_error(dx_[source], value));
+      }
+    }
+    return error;
+  }
+
+ private:
+  ss::tensor3<std::uint32_t> rows() { return {rows_.data(), selected_}; }
+  void select() {
+    op_.forward(exec(), ss::tensor3<T const>(x_->values.data(), params_.extents),
+                ss::tensor3<T>(values_.data(), selected_), rows(), scratch);
+  }
+
+  ss::top_k<ss::ascending> op_;
+  ss::extents3 selected_;
+  std::shared_ptr<dataset<T>> x_;
+  std::vector<T> values_;
+  std::vector<std::uint32_t> rows_;
+  std::vector<T> dx_;
+};
+
+template <class T>
+void add_top_k() {
+  for (char const* direction : {"forward", "backward"})
+    for_each_default_setting<T>("top_k", direction, add_case<top_k_job<T>>);
+}
+operator_registration<SLICESORT_BENCH_DTYPE> const registration("top_k",
+                                                                add_top_k<SLICESORT_BENCH_DTYPE>);
+
+}  // namespace
+}  // namespace bench

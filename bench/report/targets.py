@@ -108,6 +108,10 @@ def targets() -> list[Target | Level]:
     for dtype in ("bf16", "f16"):
         for n, at_least in ((64, 30), (256, 35), (1024, 35), (4096, 45), (16384, 60), (65536, 20)):
             against_std_sort(at_least, n, dtype)
+    for dtype in ("f32", "bf16"):
+        for n in (4096, 65536, 131072):
+            found.append(Target(f"{dtype} top_k of one row, k = N / 16, N={n} against std::nth_element and std::sort",
+                                host_name("top_k", n, dtype, c=1), host_name("baseline_nth_element", n, dtype, c=1), at_least=2.5))
     against_std_sort(6, 1024, "f64")
     against_std_sort(6, 1024, subject="slicing_sort@avx2")
 

@@ -44,7 +44,7 @@ void fill_indices(call const& op_call, arguments& args) {
     std::string const name = op_call.tensors[i];
     for (index_t element = 0; element < shape.size(); ++element) {
       index_t const row = element / shape.channels % shape.length;
-      if (name == "perm")
+      if (name == "perm" || name == "indices")
         args.view<std::uint32_t>(i, shape).data()[element] = static_cast<std::uint32_t>(row);
       if (name == "order")  // valid for groups of 4 and of 2
         args[i][element] = static_cast<std::byte>(row % 4);
@@ -181,7 +181,7 @@ namespace {
 void fill_values(call const& op_call, arguments& args) {
   for (std::size_t i = 0; i < op_call.tensors.size(); ++i) {
     std::string const name = op_call.tensors[i];
-    if (name == "perm" || name == "order" || name == "maximum") continue;
+    if (name == "perm" || name == "indices" || name == "order" || name == "maximum") continue;
     auto* const values = reinterpret_cast<float*>(args[i]);
     for (std::size_t n = 0; n < arguments::max_tensor_bytes / sizeof(float); ++n)
       values[n] = static_cast<float>(1 + (7 * i + 5 * n) % 11) / 4;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer harness: decodes bytes into a call of slicing_sort (element type, order, shape,
 // strides, lengths, threads, instruction set, saved index type, data). Forward and backward must
-// match the reference bit for bit and write nothing else.
+// match the reference bit for bit and write nothing else. argsort and top_k must match, too.
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 
 #include "slicing_sort/check.hpp"
+
+#include <slicesort/top_k.hpp>
 
 using namespace support;
 
@@ -20,6 +22,34 @@ void run(sort_problem<T> const& p, byte_reader& reader, Exec const& exec, bool i
   check_permuting_operator(p, ss::slicing_sort<pattern_order>(pattern_order{p.order}), shape,
                            make_saved, p.perm, reader, exec, in_place,
                            describe_exec(exec) + " perm=" + type_name<Index>());
+}
+
+// Checks that top_k returns the first rows of the sort, whether it sorts or selects.
+template <class T, class Exec>
+void run_top_k(sort_problem<T> const& p, byte_reader& reader, Exec const& exec) {
+  extents3 const e = p.x.extents();
+  index_t const k = static_cast<index_t>(reader.take(2)) % (e.length + 1);
+  extents3 const selected{e.batch, k, e.channels};
+  for (auto output : {ss::top_k_output::sorted, ss::top_k_output::by_index}) {
+    ss::top_k<pattern_order> const op(k, output, ss::nan_order::total, pattern_order{p.order});
+    auto values = garbage_tensor<T>(selected);
+    auto rows = garbage_tensor<std::uint32_t>(selected);
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+    op.forward(exec, p.x.view(), values.view(), {rows.view()}, scratch.get(), {p.lengths_view()});
+    if (!scratch.red_zones_intact())
+      fail("top_k wrote outside of the workspace", p.describe(), describe_exec(exec));
+    for (index_t b = 0; b < e.batch; ++b)
+      for (index_t c = 0; c < e.channels; ++c) {
+        auto expected = p.perm.column(b, c);
+        expected.resize(static_cast<std::size_t>(k));
+        if (output == ss::top_k_output::by_index) std::sort(expected.begin(), expected.end());
+        for (index_t n = 0; n < k; ++n) {
+          std::uint32_t const row = expected[static_cast<std::size_t>(n)];
+          if (rows(b, n, c) != row || bits_of(values(b, n, c)) != bits_of(p.x(b, row, c)))
+            fail("top_k is wrong", p.describe(), describe_exec(exec));
+        }
+      }
+  }
 }
 
 template <class T>
@@ -43,10 +73,13 @@ void run_type(byte_reader& reader) {
 
   fuzzed_exec fuzzed(flags);
   auto const exec = fuzzed.get();
+  auto const argsort_error = check_argsort<T, std::uint32_t>(p, exec, pattern_order{p.order});
+  if (!argsort_error.empty()) fail(argsort_error, p.describe(), describe_exec(exec));
   if (narrow_index)
     run<std::uint16_t>(p, reader, exec, in_place);
   else
     run<std::uint32_t>(p, reader, exec, in_place);
+  run_top_k(p, reader, exec);
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ CASES = [
     Case("slicing_sort half_half", partial(sj.slicing_sort, order="half_half{1}"), half_half, ((3, 12, 6),),
          only_moves_values=True),
     Case("sort", lambda x: sj.sort(x)[0], partial(jnp.sort, axis=1), X, only_moves_values=True),
+    Case("top_k", lambda x: sj.top_k(x, min((4, *x.shape[1:2])))[0], lambda x: -jnp.sort(-x, axis=1)[:, :4], X, only_moves_values=True),
     Case("permute", lambda x: sj.permute(x, sj.sort(-x)[1]),
          lambda x: jnp.take_along_axis(x, jnp.argsort(-x, axis=1), axis=1), X, only_moves_values=True),
     Case("multi_permutation", sj.multi_permutation, reference.multi_permutation, (*X, (3,)), (0, None),

@@ -19,6 +19,21 @@ class Sorting(JaxTestCase):
         self.assertEqual(perm.dtype, jnp.int32)
         self.assert_same_bits(jnp.take_along_axis(long, perm, axis=1), y)
 
+    def test_top_k_and_argsort(self) -> None:
+        x = random(0, (2, 600, 3))
+        expected = jnp.argsort(x, axis=1, descending=True, stable=True)
+        self.assert_same_bits(sj.argsort(x, "descending").astype(jnp.int32), expected)
+        values, indices = jax.jit(partial(sj.top_k, k=20))(x)
+        self.assertEqual(indices.dtype, jnp.uint16)
+        self.assert_same_bits(indices.astype(jnp.int32), expected[:, :20])
+        self.assert_same_bits(values, jnp.take_along_axis(x, expected[:, :20], axis=1))
+        by_index = sj.top_k(x, 20, by_index=True, lengths=np.array([600, 600]))[1]
+        self.assert_same_bits(by_index, jnp.sort(indices, axis=1))
+        with_nan = x.at[:, 5].set(jnp.nan)
+        self.assertTrue((sj.top_k(with_nan, 1)[1] == 5).all())
+        self.assertFalse((sj.top_k(with_nan, 600, nan_last=True)[1][:, :599] == 5).any())
+        self.assert_error("k is 601, must be in 0..600", lambda: sj.top_k(x, 601))
+
     def test_rows_out_of_range(self) -> None:
         x = random(0, (2, 8, 3))
         perm = jnp.argsort(x, axis=1)

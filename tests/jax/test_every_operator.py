@@ -35,9 +35,9 @@ def for_every_case(test: Any) -> Any:
 
 class EveryHandler(JaxTestCase):
     def test_none_is_forgotten(self) -> None:
-        """Every registered handler is called by a case or its gradient, so that the tests below cover it. merge_attention,
-        which has no gradient, is tested in test_attention."""
-        called = {"merge_attention"}
+        """Every registered handler is called by a case or its gradient, so that the tests below cover it. merge_attention and
+        argsort, which have no gradient, are tested in test_attention and test_calls."""
+        called = {"argsort", "merge_attention"}
         for case in CASES:
             arrays, arguments = case.arrays("float32"), tuple(range(len(case.shapes)))
             text = str(jax.make_jaxpr(jax.value_and_grad(weighted(case.call), arguments))(*arrays))
@@ -46,7 +46,7 @@ class EveryHandler(JaxTestCase):
 
     def test_every_function_has_a_case(self) -> None:
         named = {case.name.split()[0] for case in CASES}
-        elsewhere = {"get_num_threads", "set_num_threads", "merge_attention", "softmax_attention_backward",
+        elsewhere = {"argsort", "get_num_threads", "set_num_threads", "merge_attention", "softmax_attention_backward",
                      "slicing_sort_with_permutation", "softmax_attention_with_state",
                      "decaying_sum_with_state"}  # decaying_sum calls it
         self.assertEqual(sorted(named | elsewhere), sorted(sj.__all__))

@@ -208,6 +208,7 @@ CASES = [
     Case("decaying_sum complex, both", lambda x, a, w: F.decaying_sum(x, a, w, direction="both", is_complex=True),
          lambda x, a, w: decaying_sum(x, a[:4], w[:4], True) + decaying_sum(x, a[4:], w[4:], True, True), sequence,
          small(8, CHANNELS), small(8, CHANNELS)),
+    Case("top_k", lambda x: F.top_k(x, 3)[0], lambda x: torch.topk(x, 3, dim=1).values, sequence),
     Case("max_exchange", lambda x: F.max_exchange(x, 2), lambda x: max_exchange(x, 2), sequence),
     Case("shuffle", lambda x: F.shuffle(x, 7),
          lambda x: x[:, F.shuffle(torch.arange(x.size(1), dtype=torch.float32).reshape(1, -1, 1), 7).flatten().long()],

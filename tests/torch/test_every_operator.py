@@ -44,12 +44,13 @@ def arguments(length=5, dtype=torch.float64, seed=0):
     masked, dropped = ("causal{0}", None, lengths, lengths), (0.25, 3)
     stored = distinct(BATCH, 1, length, length) < 0.4, torch.tensor([0, length // 2, length])
     pointwise = "causal{0}", "laplace{0.5, 0.25}", None, True, lengths, lengths
-    perm = OPS.slicing_sort(x, "ascending", True, lengths)[1]
+    perm, k_rows = OPS.slicing_sort(x, "ascending", True, lengths)[1], min(3, length)
     y, state = OPS.softmax_attention(q, k, v, bias, *masked, *dropped, *stored)
     parts = [OPS.softmax_attention(q, keys, v, None, "full", None, lengths) for keys in (k, other)]
     # The sums of exponentials differ between the parts.
     states = [state * torch.tensor([1.0, 1.0 + i], dtype=wide) for i, (_, state) in enumerate(parts)]
     return {
+        "argsort": (x, "descending", lengths),
         "checked_permute": (x, perm.to(torch.int64), lengths),
         "csp": (x, *csp, lengths),
         "csp_backward": (dy, OPS.csp(x, *csp, lengths)[1], *csp, lengths),
@@ -80,14 +81,17 @@ def arguments(length=5, dtype=torch.float64, seed=0):
         "softmax_attention": (q, k, v, bias, *masked, *dropped, *stored),
         "softmax_attention_backward": (dout, q, k, v, bias, y, state, *masked, *dropped, True, *stored),
         "sparse_mix": (x, w, *chain, True, lengths),
+        "top_k": (x, k_rows, "descending", True, False, lengths),
+        "top_k_backward": (dy[:, :k_rows], OPS.top_k(x, k_rows, "ascending", False, True, lengths)[1], length),
         "sparse_mix_backward": (dy, x, w, OPS.sparse_mix(x, w, *chain, True, lengths)[1], *chain, lengths),
     }
 
 
 # Functions of outputs that finite differences can check: the state's gradient treats the largest score as a constant.
 SMOOTH = {"softmax_attention": lambda y, state: (y, torch.where(state[..., 1] > 0, state[..., 0] + state[..., 1].log(), 0))}
+WITHOUT_GRADIENT = {"argsort"}
 MOVES = {"checked_permute", "max_exchange", "max_exchange_backward", "permute", "shuffle", "shuffle_backward", "slicing_sort",
-         "slicing_sort_backward"}
+         "slicing_sort_backward", "top_k", "top_k_backward"}
 
 
 def listed(results):
@@ -147,6 +151,9 @@ class EveryOperator(unittest.TestCase):
 
         def values(*tensors):
             return tuple(y for y in smooth(*call(*tensors)) if y.is_floating_point())
+        if name in WITHOUT_GRADIENT:
+            self.assertFalse(any(y.requires_grad for y in call(*inputs)))
+            return
         self.assertTrue(all(y.requires_grad for y in values(*inputs)[:1]))
         self.assertTrue(torch.autograd.gradcheck(values, inputs))
         if name in MOVES or name == "merge_attention":
@@ -205,7 +212,7 @@ class EveryOperator(unittest.TestCase):
                             call()
                         continue
                     results = call()
-                    self.assertEqual(results[0].dtype, dtype)
+                    self.assertEqual(results[0].dtype, torch.uint16 if name in WITHOUT_GRADIENT else dtype)
                     for y, expected in zip(results, Call(name, exact[name])()):
                         if y.is_floating_point():
                             size = max(1.0, expected.abs().max().item()) if expected.isfinite().all() else 1.0
@@ -231,6 +238,7 @@ class EveryFunction(unittest.TestCase):
         # The functions that return a pair call the same operators.
         pairs = {"decaying_sum_with_state", "linear_attention_with_state", "slicing_sort_with_permutation",
                  "softmax_attention_with_state"}
+        pairs |= WITHOUT_GRADIENT
         self.assertEqual(sorted(named | pairs), sorted(F.__all__))
 
     def test_policies_are_text(self):

@@ -75,10 +75,66 @@ class top_k_job final : public backend_job<host_backend> {
   std::vector<T> dx_;
 };
 
+// std::nth_element and std::sort of the keys of every column, without rows. Writes the values.
+template <class T>
+class nth_element_job final : public backend_job<host_backend> {
+ public:
+  explicit nth_element_job(case_params const& params)
+      : backend_job<host_backend>(params),
+        x_(get_dataset<T>(params.input, params.extents)),
+        k_(static_cast<std::size_t>(std::max<ss::index_t>(params.extents.length / 16, 1))),
+        keys_(static_cast<std::size_t>(params.extents.length)),
+        values_(x_->values.size() / keys_.size() * k_) {
+    traffic_bytes = (x_->values.size() + values_.size()) * sizeof(T);
+  }
+
+  void run() override {
+    auto const channels = static_cast<std::size_t>(params_.extents.channels);
+    for (std::size_t column = 0; column < values_.size() / k_; ++column) {
+      T const* const x = x_->values.data() + x_->column_offset(column);
+      for (std::size_t n = 0; n < keys_.size(); ++n)
+        keys_[n] = ss::detail::ordered_key(x[n * channels], true);
+      auto const end = keys_.begin() + static_cast<std::ptrdiff_t>(k_);
+      std::nth_element(keys_.begin(), end - 1, keys_.end());
+      std::sort(keys_.begin(), end);
+      for (std::size_t n = 0; n < k_; ++n)
+        values_[first_of(column) + n * channels] =
+            ss::detail::bit_cast<T>(ss::detail::unsortable_bits(keys_[n]));
+    }
+  }
+
+  double max_error() override {
+    auto const& expected = expected_order(*x_, params_);
+    auto const channels = static_cast<std::size_t>(params_.extents.channels);
+    double error = 0.0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      std::size_t const column = x_->verified_columns[i];
+      for (std::size_t n = 0; n < k_; ++n)
+        error = std::max(
+            error,
+            moved_value_error(values_[first_of(column) + n * channels],
+                              x_->values[x_->column_offset(column) + expected[i][n] * channels]));
+    }
+    return error;
+  }
+
+ private:
+  std::size_t first_of(std::size_t column) const {
+    auto const channels = static_cast<std::size_t>(params_.extents.channels);
+    return column / channels * channels * k_ + column % channels;
+  }
+
+  std::shared_ptr<dataset<T>> x_;
+  std::size_t k_;
+  std::vector<ss::detail::bits_t<T>> keys_;
+  std::vector<T> values_;
+};
+
 template <class T>
 void add_top_k() {
   for (char const* direction : {"forward", "backward"})
     for_each_default_setting<T>("top_k", direction, add_case<top_k_job<T>>);
+  for_each_default_setting<T>("baseline_nth_element", "forward", add_case<nth_element_job<T>>);
 }
 operator_registration<SLICESORT_BENCH_DTYPE> const registration("top_k",
                                                                 add_top_k<SLICESORT_BENCH_DTYPE>);

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import jax
 
-_DIFFERENTIABLE = ["permute", "multi_permutation", "max_exchange", "shuffle", "csp", "sinkhorn_csp", "sinkhorn", "sparse_mix", "short_convolution",
+_DIFFERENTIABLE = ["top_k", "permute", "multi_permutation", "max_exchange", "shuffle", "csp", "sinkhorn_csp", "sinkhorn", "sparse_mix", "short_convolution",
                    "decaying_sum", "softmax_attention", "pointwise_attention", "linear_attention", "linear_attention_with_state"]
-_NAMES = ["slicing_sort", "merge_attention", *_DIFFERENTIABLE, *(name + "_backward" for name in _DIFFERENTIABLE)]
+_NAMES = ["argsort", "slicing_sort", "merge_attention", *_DIFFERENTIABLE, *(name + "_backward" for name in _DIFFERENTIABLE)]
 
 
 def _register(path: Path, platform: str) -> ctypes.CDLL:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of slicesort for PyTorch: as functions (`functional`), as modules under the papers' names (`nn`), and
-`sort`, a drop-in replacement for `torch.sort`."""
+`sort`, `argsort` and `top_k`, drop-in replacements for `torch.sort`, `torch.argsort` and `torch.topk`."""
 from . import functional, nn
-from .sort import sort
+from .sort import argsort, sort, top_k
 
-__all__ = ["functional", "nn", "sort"]
+__all__ = ["argsort", "functional", "nn", "sort", "top_k"]
 __version__ = "0.2.0"

@@ -18,8 +18,10 @@ from .operators.slicing_sort import permute, slicing_sort, slicing_sort_with_per
 from .operators.softmax_attention import (merge_attention, scaled_dot_product_attention, softmax_attention,
                                           softmax_attention_with_state)
 from .operators.sparse_mix import sparse_mix
+from .operators.top_k import argsort, top_k
 
-__all__ = ["csp", "decaying_sum", "decaying_sum_with_state", "linear_attention", "linear_attention_with_state",
+__all__ = ["argsort", "csp", "decaying_sum", "decaying_sum_with_state", "linear_attention", "linear_attention_with_state",
            "max_exchange", "merge_attention", "multi_permutation", "permute", "pointwise_attention",
            "scaled_dot_product_attention", "short_convolution", "shuffle", "sinkhorn", "sinkhorn_csp", "slicing_sort",
-           "slicing_sort_with_permutation", "softmax_attention", "softmax_attention_with_state", "sparse_mix"]
+           "slicing_sort_with_permutation", "softmax_attention", "softmax_attention_with_state", "sparse_mix",
+           "top_k"]

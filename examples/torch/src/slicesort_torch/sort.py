@@ -1,16 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drop-in replacement for `torch.sort` of floating-point tensors."""
+"""Drop-in replacements for `torch.sort`, `torch.argsort` and `torch.topk` of floating-point tensors."""
 import math
 from typing import NamedTuple
 
 import torch
 
-from .functional import slicing_sort_with_permutation
+from . import functional
 
 
 class sort_result(NamedTuple):
     values: torch.Tensor
     indices: torch.Tensor
+
+
+class top_k_result(NamedTuple):
+    values: torch.Tensor
+    indices: torch.Tensor
+
+
+def _columns(x, dim):
+    """Returns the axis, and x as `[outer, size of the axis, inner]`."""
+    dim = dim % x.dim() if -x.dim() <= dim < x.dim() else x.size(dim)  # raises torch's IndexError
+    return dim, x.reshape(math.prod(x.shape[:dim]), x.size(dim), math.prod(x.shape[dim + 1:]))
 
 
 def sort(x, dim=-1, descending=False, stable=True):
@@ -21,12 +32,37 @@ def sort(x, dim=-1, descending=False, stable=True):
     """
     if x.dim() == 0:
         return sort_result(x.clone(), torch.zeros((), dtype=torch.int64, device=x.device))
-    dim = dim % x.dim() if -x.dim() <= dim < x.dim() else x.size(dim)  # raises torch's IndexError
-    outer, inner = math.prod(x.shape[:dim]), math.prod(x.shape[dim + 1:])
-    columns = x.reshape(outer, x.size(dim), inner)
-    if inner == 1:  # the last axis: makes the outer axes the channels
+    _, columns = _columns(x, dim)
+    is_last_axis = columns.size(2) == 1
+    if is_last_axis:  # makes the outer axes the channels
         columns = columns.permute(2, 1, 0)
-    values, perm = slicing_sort_with_permutation(columns, "descending" if descending else "ascending")
-    if inner == 1:
+    values, perm = functional.slicing_sort_with_permutation(columns, "descending" if descending else "ascending")
+    if is_last_axis:
         values, perm = values.permute(2, 1, 0), perm.permute(2, 1, 0)
     return sort_result(values.reshape(x.shape), perm.to(torch.int64).reshape(x.shape))
+
+
+def argsort(x, dim=-1, descending=False, stable=True):
+    """Returns the int64 indices of `sort`, as `torch.argsort(x, dim, descending, stable=True)` does, without writing the
+    sorted values. Ignores `stable`."""
+    if x.dim() == 0:
+        return torch.zeros((), dtype=torch.int64, device=x.device)
+    _, columns = _columns(x, dim)
+    indices = functional.argsort(columns, "descending" if descending else "ascending")
+    return indices.to(torch.int64).reshape(x.shape)
+
+
+def top_k(x, k, dim=-1, largest=True, sorted=True):
+    """Returns `(values, indices)` as `torch.topk(x, k, dim, largest, sorted)` does, with int64 indices.
+
+    Of equal values the lower index comes first, which torch does not promise. With `sorted=False`, results are in the
+    order of their indices. NaN counts as the largest number.
+    """
+    if x.dim() == 0:
+        x = x.reshape(1)
+        values, indices = top_k(x, k, 0, largest, sorted)
+        return top_k_result(values.reshape(()), indices.reshape(())) if k == 1 else top_k_result(values, indices)
+    dim, columns = _columns(x, dim)
+    values, indices = functional.top_k(columns, k, "descending" if largest else "ascending", not sorted)
+    shape = (*x.shape[:dim], k, *x.shape[dim + 1:])
+    return top_k_result(values.reshape(shape), indices.to(torch.int64).reshape(shape))

@@ -76,7 +76,8 @@ struct device_implementation<top_k_op<Order>> {
 
   template <class Grid, class T>
   static void backward(Grid const& grid, top_k_backward<T> const& params, workspace) {
-    scatter_rows_kernel<T> kernel{params.dy, index_rows(params.indices), params.dx, params.mode};
+    scatter_selected_kernel<T> kernel{params.dy, index_rows(params.indices), params.dx,
+                                      params.mode};
     run_on_columns(grid, kernel, params.dx);
   }
 };

@@ -240,7 +240,7 @@ struct select_rows_kernel {
 
 // Scatters k rows of dy into dx, whose other rows are set to 0 unless gradients accumulate.
 template <class T>
-struct scatter_rows_kernel {
+struct scatter_selected_kernel {
   static constexpr int max_threads = 512;
 
   tensor3<T const> dy;

@@ -63,7 +63,8 @@ struct row_selector {
     row_vector* const minima = minima_of(column);
     std::size_t const group_vectors = groups / lanes, position = column.k - 1;
     lane_sort<row_vector>::sort(minima, group_vectors);
-    return minima[row_at<row_vector>(position % group_vectors)].key[position / group_vectors];
+    return minima[row_at<row_vector>(position % group_vectors)]
+        .key[static_cast<int>(position / group_vectors)];
   }
 
 #if SLICESORT_VECTOR_BYTES == 64

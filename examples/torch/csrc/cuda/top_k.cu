@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// CUDA build of ../top_k.cpp; see backend.hpp.
+#include "../top_k.cpp"

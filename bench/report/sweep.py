@@ -9,8 +9,8 @@ from .results import BadResults, Case, format_table, load, run_main
 
 BELOW, POWER, ABOVE = LENGTHS = (4032, 4096, 4160)
 MAX_RATIO = 1.15
-SUBJECTS = ("slicing_sort", "top_k", "permute", "max_exchange", "multi_permutation", "shuffle", "shuffle_per_channel", "short_convolution", "decaying_sum",
-            "decaying_sum_mega", "csp", "sinkhorn_csp", "sinkhorn", "sparse_mix", "sparse_mix_recompute", "softmax_attention",
+SUBJECTS = ("slicing_sort", "top_k", "soft_sort", "permute", "max_exchange", "multi_permutation", "shuffle", "shuffle_per_channel",
+            "short_convolution", "decaying_sum", "decaying_sum_mega", "csp", "sinkhorn_csp", "sinkhorn", "sparse_mix", "sparse_mix_recompute", "softmax_attention",
             "pointwise_attention", "merge_attention", "linear_attention")
 DTYPES = ("f32", "f64", "f16", "bf16")
 

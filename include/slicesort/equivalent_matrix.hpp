@@ -38,6 +38,7 @@
 #include <slicesort/sinkhorn.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>
+#include <slicesort/soft_sort.hpp>
 #include <slicesort/softmax_attention.hpp>
 #include <slicesort/sparse_mix.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -80,6 +81,26 @@ dense_matrix compute_matrix_from_state(Op const& op, matrix_sample sample,
   });
   return sample.compute_matrix([&](auto dy, auto state, auto dx, workspace memory, auto options) {
     op.backward(exec, dy, weights..., typename Op::const_saved(state), dx, memory, options);
+  });
+}
+
+// Computes the Jacobian of an operator that saves pools. The sample is repeated, once per row.
+template <class Op>
+dense_matrix compute_jacobian(Op const& op, matrix_sample const& sample) {
+  exec::host const exec;
+  tensor3<double const> const x = sample.repeated();
+  extents3 const e = x.extents();
+  auto const size = static_cast<std::size_t>(e.size());
+  std::vector<double> y(size);
+  std::vector<std::uint32_t> perm(size), pools(size);
+  index_t const rows = sample.rows();
+  saved_pools const state{tensor3<std::uint32_t>(perm.data(), e),
+                          tensor3<std::uint32_t>(pools.data(), e)};
+  scratch memory;
+  op.forward(exec, x, tensor3<double>(y.data(), e), state, memory,
+             {tensor1<index_t const>(&rows, e.batch, 0)});
+  return sample.compute_matrix([&](auto dy, auto, auto dx, workspace buffer, auto options) {
+    op.backward(exec, dy, x, state, dx, buffer, options);
   });
 }
 
@@ -154,6 +175,19 @@ dense_matrix equivalent_matrix(multi_permutation<Order> const& op, X const& x,
     return detail::compute_matrix_from_state(op, sample,
                                              tensor1<double const>(copy.data(), weights.size()));
   }
+}
+
+/// The Jacobian of a column: entry `[i][j]` is the derivative of `y[i]` by `x[j]`. With
+/// `regularization::l2` and within its pools, `y` is this matrix times `x` plus constants.
+template <class Regularization, class Order, class X>
+dense_matrix equivalent_matrix(soft_sort<Regularization, Order> const& op, X const& x,
+                               index_t batch, index_t channel, forward_options options = {}) {
+  return detail::compute_jacobian(op, detail::matrix_sample(x, batch, channel, options));
+}
+template <class Regularization, class Order, class X>
+dense_matrix equivalent_matrix(soft_rank<Regularization, Order> const& op, X const& x,
+                               index_t batch, index_t channel, forward_options options = {}) {
+  return detail::compute_jacobian(op, detail::matrix_sample(x, batch, channel, options));
 }
 
 /// The identity with two rows exchanged: the row of the first maximum and the readout row.

@@ -102,6 +102,16 @@ unsigned fingerprint(ss::exec::host exec = {}, ss::grad_mode mode = ss::grad_mod
   add_hash(selected);
   largest.backward(exec, selected.read(), {selected_rows.view()}, dx.view(), scratch, mode);
   add_hash(dx);
+  tensor<std::uint16_t> pools(e);
+  ss::soft_sort const soft_values{0.5};
+  soft_values.forward(exec, x.read(), y.view(), {perm.view(), pools.view()}, scratch);
+  add_hash(y);
+  soft_values.backward(exec, y.read(), x.read(), {perm.view(), pools.view()}, dx.view(), scratch,
+                       {mode});
+  add_hash(dx);
+  ss::soft_rank const soft_ranks{0.5, ss::regularization::entropic{}};
+  soft_ranks.forward(exec, x.read(), y.view(), {perm.view(), pools.view()}, scratch);
+  add_hash(y);
 
   ss::shuffle<ss::per_channel> const shuffle{7};
   shuffle.forward(exec, x.read(), y.view(), scratch);

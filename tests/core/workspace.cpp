@@ -116,6 +116,12 @@ TEST_CASE("top_k") {
   }
 }
 
+TEST_CASE("soft_sort") {
+  ss::soft_sort<ss::regularization::l2, pattern_order> const op;
+  check_sizes<float>("soft_sort", op, forward_of(op),
+                     [](extents3 e, bool) { return int128{20} * e.length; });
+}
+
 TEST_CASE("permute") {
   ss::permute const op;
   check_sizes<float>(

@@ -92,6 +92,24 @@ void check_permuting_operator(Op const& op) {
 
 }  // namespace
 
+TEST_CASE("soft_sort and soft_rank") {
+  tensor<double> x(shape), y(shape);
+  random_stream random(2);
+  for (double& v : x.elements()) v = random.normal();
+  for (index_t c = 0; c < shape.channels; ++c) {
+    // A small strength sorts, a large one averages.
+    CHECK(equivalent_matrix(ss::soft_sort{1e-3}, x.view(), 1, c).elements ==
+          equivalent_matrix(ss::slicing_sort<>{}, x.view(), 1, c).elements);
+    for (double v : equivalent_matrix(ss::soft_sort{1e3}, x.view(), 1, c).elements)
+      CHECK(std::fabs(v - 1.0 / 13) < 1e-15);
+    // Every rank becomes (x - mean) / strength + 7.
+    ss::dense_matrix const ranks = equivalent_matrix(ss::soft_rank{1e3}, x.view(), 1, c);
+    for (index_t i = 0; i < 13; ++i)
+      for (index_t j = 0; j < 13; ++j)
+        CHECK(std::fabs(ranks(i, j) - ((i == j) - 1.0 / 13) / 1e3) < 1e-15);
+  }
+}
+
 TEST_CASE("permutations") {
   check_permuting_operator(ss::slicing_sort<>{});
   check_permuting_operator(ss::slicing_sort<ss::descending>{});

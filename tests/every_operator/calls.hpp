@@ -234,6 +234,30 @@ inline std::vector<call> calls() {
                    [](arguments const& a, std::size_t i) {
                      return a.view<std::uint32_t>(i, extents3{2, 1, 40});
                    });
+  {
+    ss::soft_rank<ss::regularization::entropic, pattern_order> const op(0.5);
+    list.push_back({"soft_sort.forward",
+                    {"y", "perm", "pools", "x"},
+                    3,
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.forward(exec, a.view(3, shape), a.view(0, shape), {perm(a, 1), perm(a, 2)},
+                                 a.scratch, {a.lengths});
+                    }});
+    list.push_back({"soft_sort.backward",
+                    {"dx", "perm", "pools", "dy", "x"},
+                    1,
+                    with_lengths,
+                    without_query_lengths,
+                    workspace_bytes_of(op),
+                    [=](any_exec const& exec, arguments const& a) {
+                      op.backward(exec, a.view(3, shape), a.view(4, shape),
+                                  {perm(a, 1), perm(a, 2)}, a.view(0, shape), a.scratch,
+                                  {ss::grad_mode::overwrite, a.lengths});
+                    }});
+  }
   auto const add_shuffle = [&](auto const& op) {
     add_forward("shuffle", op);
     list.push_back({"shuffle.backward",

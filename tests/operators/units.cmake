@@ -15,6 +15,7 @@ set(_slicesort_tags_pointwise_attention
   "custom_attention_op<support::pattern_mask>" "custom_attention_op<support::range_mask>")
 set(_slicesort_tags_shuffle "shuffle_op<slicesort::shared_by_channels>" "shuffle_op<slicesort::per_channel>")
 set(_slicesort_tags_slicing_sort "slicing_sort_op<support::pattern_order>")
+set(_slicesort_tags_soft_sort "soft_sort_op<support::pattern_order>" "soft_rank_op<support::pattern_order>")
 set(_slicesort_tags_softmax_attention
   "streaming_attention_op<support::pattern_mask>" "streaming_attention_op<support::range_mask>"
   "streaming_attention_op<support::sparse_mask>" "materialized_attention_op<support::sparse_mask>"

@@ -16,6 +16,7 @@
 #include <slicesort/detail/sinkhorn/device.hpp>
 #include <slicesort/detail/sinkhorn_csp/device.hpp>
 #include <slicesort/detail/slicing_sort/device.hpp>
+#include <slicesort/detail/soft_sort/device.hpp>
 #include <slicesort/detail/softmax_attention/device.hpp>
 #include <slicesort/detail/sparse_mix/device.hpp>
 #include <slicesort/detail/top_k/device.hpp>

@@ -3,7 +3,7 @@
 // cases: slicing_sort max_exchange csp multi_permutation shuffle sinkhorn sinkhorn_csp sparse_mix
 // cases: softmax_attention backward backward_without_state backward_of_weights
 // cases: pointwise_attention linear_attention merge_attention permute short_convolution
-// cases: decaying_sum matmul top_k argsort
+// cases: decaying_sum matmul top_k argsort soft_sort
 // cases: braces_first workspace_bytes workspace_bytes_of_attention
 // expect: slicesort: the first argument must be an execution policy: exec::host, exec::host_on or
 // exec::cuda.
@@ -37,6 +37,8 @@ void call() {
   ss::top_k<>{1}.forward(POLICY x, y, perm);
 #elif defined(CASE_argsort)
   ss::argsort<>{}.forward(POLICY x, perm, scratch);
+#elif defined(CASE_soft_sort)
+  ss::soft_sort<>{1.0}.forward(POLICY x, y, ss::no_saved, scratch);
 #elif defined(CASE_max_exchange)
   ss::max_exchange{}.forward(POLICY x, y, perm);
 #elif defined(CASE_csp)

@@ -124,6 +124,20 @@ class call_list {
                          {overwriting, ops.valid_lengths()});
         });
 
+    ss::soft_sort<ss::regularization::entropic, pattern_order> const soft(0.5, {}, order);
+    add("soft_sort.forward", bytes_of(soft),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          soft.forward(exec, ops.view(ops.x), ops.view(ops.y), ss::no_saved, scratch,
+                       {ops.valid_lengths()});
+        });
+    add("soft_sort.backward", bytes_of(soft),
+        [=](auto exec, call_operands const& ops, ss::workspace scratch) {
+          // The permutation serves as pools too; most rows are alone in theirs.
+          soft.backward(exec, ops.view(ops.dy), ops.view(ops.x),
+                        {ops.view(ops.saved_perm), ops.view(ops.saved_perm)}, ops.view(ops.dx),
+                        scratch, {overwriting, ops.valid_lengths()});
+        });
+
     ss::max_exchange const exchange(0);
     add("max_exchange.forward", bytes_of(exchange),
         [=](auto exec, call_operands const& ops, ss::workspace scratch) {

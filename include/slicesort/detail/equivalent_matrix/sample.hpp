@@ -74,6 +74,13 @@ class matrix_sample {
     return x_[static_cast<std::size_t>(n * extents_.channels + c)];
   }
 
+  // The sample once per row, as a batch.
+  tensor3<double const> repeated() const {
+    return {x_.data(),
+            {extents_.length, extents_.length, extents_.channels},
+            {0, extents_.channels, 1}};
+  }
+
   // Allocates an operator's saved state. `repeated_state_` becomes a view that repeats the state
   // for each sample of a batch.
   index_tensor3 state(extents3 e, index_width width) {

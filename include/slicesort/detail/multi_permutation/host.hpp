@@ -11,7 +11,7 @@
 #include <slicesort/detail/host/unfused.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/multi_permutation/params.hpp>
-#include <slicesort/detail/sort/host/sort_columns.hpp>
+#include <slicesort/detail/sort/host/sort_chunk.hpp>
 #include <slicesort/policies/order.hpp>
 
 #include <algorithm>
@@ -20,17 +20,6 @@
 #include <utility>
 
 SLICESORT_DETAIL_BEGIN
-
-// Order policy for the channels of a chunk.
-template <class Order>
-struct chunk_order {
-  Order order;
-  index_t first, channels;
-
-  SLICESORT_HD bool ascending(index_t channel, index_t) const {
-    return ascends(order, first + channel, channels);
-  }
-};
 
 // Applies powers of one column's permutation P: (P v)[n] = v[perm[n]].
 template <class A>
@@ -118,8 +107,7 @@ struct host_implementation<multi_permutation_op<Order>> {
     std::uint32_t* perm;
     A<T>*values, *sums;
     A<T>*power, *next;  // one column each
-    std::uint32_t* unsaved_perm;
-    sort_scratch<T> sorting;
+    chunk_sort_scratch<T> sorting;
 
     thread_layout(arena& memory, extents3 e)
         : pitch(column_pitch(e.length)),
@@ -128,9 +116,7 @@ struct host_implementation<multi_permutation_op<Order>> {
           sums(memory.take<A<T>>(elements(e))),
           power(memory.take<A<T>>(static_cast<std::size_t>(pitch))),
           next(memory.take<A<T>>(static_cast<std::size_t>(pitch))),
-          unsaved_perm(memory.take<std::uint32_t>(
-              static_cast<std::size_t>(column_chunks(e, tile_columns).columns() * e.length))),
-          sorting(memory, {1, e.length, tile_columns}, 1) {}
+          sorting(memory, e) {}
     static std::size_t elements(extents3 e) {
       return static_cast<std::size_t>(column_chunks(e, tile_columns).channels() *
                                       column_pitch(e.length));
@@ -152,35 +138,6 @@ struct host_implementation<multi_permutation_op<Order>> {
               amount(shape.extents.empty() ? 0 : shape.extents.batch * shape.extents.channels) *
               shape.components)) {}
   };
-
-  // Sorts a chunk of x into y. Returns the saved permutation, or the chunk's permutation if it is
-  // not saved.
-  template <class T>
-  static index_tensor3 sort_chunk(isa instructions,
-                                  multi_permutation_forward<Order, T> const& params,
-                                  sample_chunk const& columns, thread_layout<T> const& local) {
-    extents3 const e{columns.batches, params.x.extents().length, columns.channels};
-    index_tensor3 perm = params.perm, chunk_perm;
-    if (params.saving)
-      with_index_type(perm, [&](auto v) { chunk_perm = chunk_of(v, columns, e); });
-    else
-      perm = chunk_perm = tensor3<std::uint32_t>(local.unsaved_perm, e);
-    tensor1<index_t const> lengths;
-    if (params.lengths.data() != nullptr)
-      lengths = {params.lengths.data() + columns.batch * params.lengths.stride(), columns.batches,
-                 params.lengths.stride()};
-    chunk_order<Order> const order{params.order, columns.channel, params.x.extents().channels};
-    sort_columns(
-        exec::host{1, instructions},
-        columns_to_sort<T, chunk_order<Order>>{order, chunk_of(params.x, columns, e),
-                                               chunk_of(params.y, columns, e), chunk_perm, lengths},
-        [&](unsigned) { return local.sorting; });
-    return perm;
-  }
-  template <class V>
-  static tensor3<V> chunk_of(tensor3<V> v, sample_chunk const& columns, extents3 e) {
-    return {v.data() + v.offset(columns.batch, 0, columns.channel), e, v.strides()};
-  }
 
   // Sums the columns in order, so bits depend neither on threads nor on chunks.
   template <class T>
@@ -209,14 +166,12 @@ void host_implementation<multi_permutation_op<Order>>::forward(
   for_each_task(exec, chunks.count(), [&](unsigned thread, index_t task) {
     sample_chunk const chunk = chunks[task];
     thread_layout<T> const local = buffers.threads[thread];
-    index_tensor3 const perm = sort_chunk(exec.instructions, params, chunk, local);
+    chunk_permutation const perm =
+        sort_chunk<T>(exec.instructions, params.order, params, chunk, local.sorting);
     for (index_t sample = 0; sample < chunk.batches; ++sample) {
-      column_chunk const columns = chunk[sample],
-                         perm_chunk =
-                             params.saving ? columns : column_chunk{sample, 0, columns.channels};
+      column_chunk const columns = chunk[sample];
       index_t const rows = valid_rows(params.lengths, columns.batch, e.length);
-      with_index_type(
-          perm, [&](auto v) { load_columns(v, perm_chunk, 0, rows, local.perm, local.pitch); });
+      perm.load(chunk, sample, rows, local.perm, local.pitch);
       load_columns(params.y, columns, 0, rows, local.values, local.pitch);
       for (index_t c = 0; c < columns.channels; ++c)
         local.powers(c, rows).forward(local.values + c * local.pitch, params.weights,

@@ -5,7 +5,8 @@
 # Compiles host code without optimization: at -O2 it takes a quarter of the compile time of a CUDA unit, and little of the
 # run time.
 string(REGEX REPLACE "-O[1-3s]" "-O0" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
-set(_slicesort_optimize_calls $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${_slicesort_optimize_programs}>)
+# C++ sources that only call the CUDA backend: the kernels take the run time.
+set(_slicesort_optimize_calls $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O0>)
 
 # _slicesort_device is gpu, ptx (the PTX machine) or empty, if kernels cannot run.
 set(_slicesort_device)
@@ -230,14 +231,11 @@ function(_slicesort_without_optimizer)
   endif()
 endfunction()
 
-# The programs below only link: their C++ sources are not optimized.
-set(_slicesort_unoptimized $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O0>)
-
 # Links one program from a .cpp and two .cu files, with and without relocatable device code.
 foreach(_rdc IN ITEMS ON OFF)
   add_executable(slicesort_link_rdc_${_rdc} cuda/link/one_program.cpp)
   target_link_libraries(slicesort_link_rdc_${_rdc} PRIVATE slicesort_cuda_developer)
-  target_compile_options(slicesort_link_rdc_${_rdc} PRIVATE ${_slicesort_unoptimized})
+  target_compile_options(slicesort_link_rdc_${_rdc} PRIVATE "${_slicesort_optimize_calls}")
   foreach(_part IN ITEMS a b)
     set(_object slicesort_link_rdc_${_rdc}_${_part})
     _slicesort_objects(${_object} cuda/link/sort_column.cu SLICESORT_TEST_SORT_COLUMN=sort_column_${_part})

@@ -162,6 +162,7 @@ TEST_CASE_TEMPLATE("results are those of the oracle", T, float, double, float16,
   for (extents3 e : shapes())
     for (ss::half_steps steps : every_steps) {
       ++seed;
+      if (SLICESORT_TEST_ASAN && steps.count > 4) continue;  // the same accesses again
       CAPTURE(e.batch);
       CAPTURE(e.length);
       CAPTURE(e.channels);

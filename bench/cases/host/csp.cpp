@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers csp and its baselines: std::sort of every group, and a scatter loop for backward.
 // Compiled once per element type.
+#include "cases/csp_baselines.hpp"
 #include "cases/csp_jobs.hpp"
-#include "csp_baselines.hpp"
 
 #include <slicesort/csp.hpp>
 

@@ -2,7 +2,7 @@
 // Baselines of csp: code that a good programmer would write without this library.
 #pragma once
 
-#include "baselines.hpp"
+#include "host/baselines.hpp"
 
 #include <algorithm>
 #include <cstddef>

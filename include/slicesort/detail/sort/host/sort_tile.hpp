@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -35,8 +36,9 @@ struct column_tile {
   bits_t<T> flip[tile_columns];  // all ones where the column descends
   bool stream;                   // store y with streaming stores
   bool stream_perm;              // store perm with streaming stores
-  index_t stored_rows;           // leading sorted rows that are stored
-  index_t group;                 // rows that are sorted together; perm counts them from 0
+  // Leading sorted rows that are stored; by default, all.
+  index_t stored_rows = std::numeric_limits<index_t>::max();
+  index_t group;  // rows that are sorted together; perm counts them from 0
   // Destination of each sorted row within its group; null: row k goes to row k.
   std::uint16_t const* destinations;
   unsigned char* scratch;  // tile_scratch_bytes<T>(rows)

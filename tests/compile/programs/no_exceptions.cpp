@@ -84,8 +84,12 @@ bool check_valid_calls() {
   std::vector<unsigned char> scratch(1 << 16);
   ss::slicing_sort<>{}.forward(ss::exec::host{}, x.read(), y.view(), ss::no_saved, scratch);
   if (y.values != std::vector<float>{0, 1, 2, 3}) return fail("wrong result");
+#if defined(INVALID_CALLS_ALONE)
+  return true;
+#else
   return all_operators::fingerprint() == all_operators::fingerprint({2}) ||
          fail("threads changed the result");
+#endif
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Tests of soft_sort and soft_rank against the min-max formula of isotonic regression, central
 // differences, and values that torchsort publishes.
 #define SLICESORT_TEST_EVERY_BACKEND
+#include "support/backends.hpp"
 #include "support/error_message.hpp"
 #include "support/numbers.hpp"
 #include "support/pattern_order.hpp"

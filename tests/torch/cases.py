@@ -50,6 +50,19 @@ def decaying_sum(x, a, w, is_complex=False, is_reversed=False):
     return torch.stack(rows[::-1] if is_reversed else rows, dim=1)
 
 
+def soft_reference(x, ranks, strength):
+    """Soft sort or soft ranks with l2, by the min-max formula of isotonic regression."""
+    length = x.size(1)
+    s, rows = torch.sort(x if ranks else -x, dim=1, descending=True)
+    w = torch.arange(length, 0, -1, dtype=x.dtype).reshape(1, -1, 1)
+    z = s / strength if ranks else w / strength + 0 * s
+    sums = torch.nn.functional.pad((z - (w if ranks else s)).cumsum(1), (0, 0, 1, 0))
+    counts = torch.arange(1, length + 1).reshape(1, -1) - torch.arange(length).reshape(-1, 1)
+    means = (sums[:, None, 1:] - sums[:, :-1, None]) / counts.clamp(min=1).reshape(1, length, length, 1)
+    y = z - torch.stack([means[:, :i + 1, i:].amax(2).amin(1) for i in range(length)], 1)
+    return torch.zeros_like(y).scatter(1, rows, y) if ranks else -y
+
+
 def max_exchange(x, row):
     maximum = torch.max(x, dim=1, keepdim=True).indices
     y = x.scatter(1, maximum, x[:, row:row + 1])
@@ -209,6 +222,8 @@ CASES = [
          lambda x, a, w: decaying_sum(x, a[:4], w[:4], True) + decaying_sum(x, a[4:], w[4:], True, True), sequence,
          small(8, CHANNELS), small(8, CHANNELS)),
     Case("top_k", lambda x: F.top_k(x, 3)[0], lambda x: torch.topk(x, 3, dim=1).values, sequence),
+    Case("soft_sort", lambda x: F.soft_sort(x, "l2", 2.0, dim=1), lambda x: soft_reference(x, False, 2.0), sequence),
+    Case("soft_rank", lambda x: F.soft_rank(x, "l2", 0.5, dim=1), lambda x: soft_reference(x, True, 0.5), sequence),
     Case("max_exchange", lambda x: F.max_exchange(x, 2), lambda x: max_exchange(x, 2), sequence),
     Case("shuffle", lambda x: F.shuffle(x, 7),
          lambda x: x[:, F.shuffle(torch.arange(x.size(1), dtype=torch.float32).reshape(1, -1, 1), 7).flatten().long()],

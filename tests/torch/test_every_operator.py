@@ -78,6 +78,8 @@ def arguments(length=5, dtype=torch.float64, seed=0):
         "sinkhorn_csp_backward": (dy, x, *sinkhorn, lengths),
         "slicing_sort": (x, "descending", True, lengths),
         "slicing_sort_backward": (dy, perm, lengths),
+        "soft_sort": (x, True, "kl", 0.5, lengths),
+        "soft_sort_backward": (dy, x, *OPS.soft_sort(x, True, "kl", 0.5, lengths)[1:], True, "kl", 0.5, lengths),
         "softmax_attention": (q, k, v, bias, *masked, *dropped, *stored),
         "softmax_attention_backward": (dout, q, k, v, bias, y, state, *masked, *dropped, True, *stored),
         "sparse_mix": (x, w, *chain, True, lengths),

@@ -15,6 +15,7 @@ from .operators.short_convolution import short_convolution
 from .operators.shuffle import shuffle
 from .operators.sinkhorn import sinkhorn
 from .operators.slicing_sort import permute, slicing_sort, slicing_sort_with_permutation
+from .operators.soft_sort import soft_rank, soft_sort
 from .operators.softmax_attention import (merge_attention, scaled_dot_product_attention, softmax_attention,
                                           softmax_attention_with_state)
 from .operators.sparse_mix import sparse_mix
@@ -23,5 +24,5 @@ from .operators.top_k import argsort, top_k
 __all__ = ["argsort", "csp", "decaying_sum", "decaying_sum_with_state", "linear_attention", "linear_attention_with_state",
            "max_exchange", "merge_attention", "multi_permutation", "permute", "pointwise_attention",
            "scaled_dot_product_attention", "short_convolution", "shuffle", "sinkhorn", "sinkhorn_csp", "slicing_sort",
-           "slicing_sort_with_permutation", "softmax_attention", "softmax_attention_with_state", "sparse_mix",
-           "top_k"]
+           "slicing_sort_with_permutation", "soft_rank", "soft_sort", "softmax_attention", "softmax_attention_with_state",
+           "sparse_mix", "top_k"]

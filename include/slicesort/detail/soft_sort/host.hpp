@@ -43,10 +43,11 @@ class soft_column_solver {
       : strength_(strength), inverse_(inverse_strength(strength)), stack_(stack) {}
 
   // Replaces the sorted values by those of the regression, or writes the ranks to the results.
-  void forward(soft_column<T> const& column, bool ascends) {
+  // Returns false if the sorted values do not change.
+  bool forward(soft_column<T> const& column, bool ascends) {
     if (!Ranks && is_hard(column, ascends)) {
       for (index_t n = 0; n < column.rows; ++n) column.pools[n] = static_cast<std::uint32_t>(n);
-      return;
+      return false;
     }
     // soft_rank reads the sorted rows from the last to the first.
     index_t const rows = column.rows, step = Ranks ? -1 : 1, first = Ranks ? rows - 1 : 0;
@@ -68,6 +69,7 @@ class soft_column_solver {
       index_t const sorted = Ranks ? rows - pool.end : pool.start;
       std::fill_n(column.pools + sorted, pool.end - pool.start, static_cast<std::uint32_t>(sorted));
     }
+    return true;
   }
 
   // Computes the gradients of a column, by source row.
@@ -81,7 +83,7 @@ class soft_column_solver {
     for (index_t start = 0, end = 0; start < column.rows; start = end) {
       while (end < column.rows && static_cast<index_t>(pools[end]) == start) ++end;
       if (end - start > 1)
-        gradients(math, start, end, gradient, value,
+        gradients(math, start, end, stack_.sums, 1, gradient, value,
                   [&](index_t n, double result) { column.results[perm[n]] = narrowed<T>(result); });
       else
         column.results[perm[start]] = Ranks ? T(0.0F) : column.values[start];
@@ -90,15 +92,15 @@ class soft_column_solver {
   }
 
  private:
-  // True if every row is alone in its pool, as it is for small strengths.
+  // True if every row is certainly alone in its pool, as it is for small strengths. With entropy,
+  // rows are merged if their gap exceeds 1 / strength up to a rounding error of exp.
   bool is_hard(soft_column<T> const& column, bool ascends) const {
     if (strength_ == 0) return true;
-    if (Entropic) return false;
-    double const sign = ascends ? 1 : -1;
+    double const sign = ascends ? 1 : -1, limit = Entropic ? inverse_ - 0x1p-10 : inverse_;
     int violations = 0;
     for (index_t n = 1; n < column.rows; ++n)
       violations += static_cast<int>(
-          sign * (widened(column.values[n]) - widened(column.values[n - 1])) >= inverse_);
+          sign * (widened(column.values[n]) - widened(column.values[n - 1])) >= limit);
     return violations == 0;
   }
 
@@ -172,11 +174,13 @@ struct host_implementation<soft_operation<Form, Order>> {
     index_t const length = params.x.extents().length, channels = params.x.extents().channels;
     soft_column_solver<Form::ranks, Entropic, T> solver(params.config.strength, local.stack);
     load_columns(params.y, columns, 0, rows, local.values, local.pitch);
+    bool changes = false;
     for (index_t c = 0; c < columns.channels; ++c)
-      solver.forward(local.column(c, rows, false),
-                     ascends(params.config.order, columns.channel + c, channels));
-    store_columns(Form::ranks ? local.results : local.values, local.pitch, params.y, columns, 0,
-                  rows);
+      changes |= solver.forward(local.column(c, rows, false),
+                                ascends(params.config.order, columns.channel + c, channels));
+    if (changes)
+      store_columns(Form::ranks ? local.results : local.values, local.pitch, params.y, columns, 0,
+                    rows);
     if (Form::ranks) clear_rows(params.y, columns, rows, length);
     if (!params.saving) return;
     for (index_t c = 0; c < columns.channels; ++c)

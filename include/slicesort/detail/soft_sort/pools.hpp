@@ -91,23 +91,36 @@ struct isotonic_regression {
       pool.end = next.end;
       pool.weight = math.divide(pool.sum, pool.count());
     } else if constexpr (Ranks) {
-      double const scale = exp_at_most_one(math, distance * inverse_strength);
-      if (!(pool.sum * next.weight <= next.sum * pool.weight * scale)) return false;
+      double const difference = distance * inverse_strength, before = pool.sum * next.weight,
+                   after = next.sum * pool.weight;
+      if (certainly_above(before, after, difference)) return false;
+      double const scale = exp_at_most_one(math, difference);
+      if (!(before <= after * scale)) return false;
       pool.sum = math.multiply_add(next.sum, scale, pool.sum);
       pool.weight = pool.weight + next.weight;
       pool.end = next.end;
     } else {
       double const shift = -static_cast<double>(next.start - pool.start),
                    difference = math.multiply_add(shift, inverse_strength, -distance),
-                   scale = exp_at_most_one(math, difference < 0 ? difference : -difference),
                    before = pool.weight * next.sum, after = next.weight * pool.sum;
-      if (!(difference >= 0 ? before * scale <= after : before <= after * scale)) return false;
+      if (difference >= 0) {
+        if (before > after && !(before * exp_at_most_one(math, -difference) <= after)) return false;
+      } else {
+        if (certainly_above(before, after, difference)) return false;
+        if (!(before <= after * exp_at_most_one(math, difference))) return false;
+      }
       pool.sum = math.multiply_add(next.sum, exp_at_most_one(math, distance), pool.sum);
       pool.weight = math.multiply_add(next.weight, exp_at_most_one(math, shift * inverse_strength),
                                       pool.weight);
       pool.end = next.end;
     }
     return true;
+  }
+
+  // True if before > after * exp(difference) by more than rounding errors, without an exponential:
+  // exp(d) is at most 1 / (1 - d) for d <= 0.
+  static SLICESORT_HD bool certainly_above(double before, double after, double difference) {
+    return before * (1 - difference) > after * (1 + 0x1p-30);
   }
 
   // Stores the pools of a column to the stack. Returns their number. value(r) is s of row r.
@@ -174,9 +187,11 @@ struct pool_gradient {
   double inverse_strength;
   double sign;  // of s: 1 or -1
 
+  // `exponentials` is scratch memory: element n is at [n * pitch].
   template <class Math, class Gradient, class Value, class Write>
-  SLICESORT_HD void operator()(Math& math, index_t start, index_t end, Gradient const& gradient,
-                               Value const& value, Write const& write) const {
+  SLICESORT_HD void operator()(Math& math, index_t start, index_t end, double* exponentials,
+                               index_t pitch, Gradient const& gradient, Value const& value,
+                               Write const& write) const {
     double const count = static_cast<double>(end - start);
     if constexpr (!Entropic) {
       double sum = 0;
@@ -187,12 +202,10 @@ struct pool_gradient {
     } else {
       double const scale = Ranks ? sign * inverse_strength : sign, first = value(start),
                    last = value(end - 1), maximum = sign * first >= sign * last ? first : last;
-      auto const exponential = [&](index_t n) {
-        return exp_at_most_one(math, (value(n) - maximum) * scale);
-      };
       double sum = 0, weighted = 0;
       for (index_t n = start; n < end; ++n) {
-        double const e = exponential(n);
+        double const e = exp_at_most_one(math, (value(n) - maximum) * scale);
+        exponentials[n * pitch] = e;
         sum += e;
         weighted = Ranks ? math.multiply_add(e, gradient(n), weighted) : weighted + gradient(n);
       }
@@ -201,7 +214,7 @@ struct pool_gradient {
       double const ranks = 0.5 * (static_cast<double>(start + end) + 1) * count,
                    factor = math.divide(ranks, sum);
       for (index_t n = start; n < end; ++n)
-        write(n, exponential(n) * (Ranks ? (gradient(n) - mean) * factor * scale : mean));
+        write(n, exponentials[n * pitch] * (Ranks ? (gradient(n) - mean) * factor * scale : mean));
     }
   }
 };

@@ -99,9 +99,9 @@ def no_second_derivative(name):
     return backward
 
 
-def mark_saved_state(ctx, state):
-    """Marks an output as state without a gradient, for which torch would otherwise fill a tensor with zeros."""
-    ctx.mark_non_differentiable(state)
+def mark_saved_state(ctx, *state):
+    """Marks outputs as state without a gradient, for which torch would otherwise fill tensors with zeros."""
+    ctx.mark_non_differentiable(*state)
     ctx.set_materialize_grads(False)
 
 

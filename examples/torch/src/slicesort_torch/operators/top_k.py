@@ -2,7 +2,7 @@
 """top_k and argsort."""
 import torch
 
-from .registration import index_dtype, register, require_sequence, require_text
+from .registration import index_dtype, mark_saved_state, register, require_sequence, require_text
 
 
 def _fake(x, k, order="descending", by_index=False, nan_last=False, lengths=None):
@@ -13,7 +13,7 @@ def _fake(x, k, order="descending", by_index=False, nan_last=False, lengths=None
 
 def _save(ctx, inputs, output):
     ctx.length = inputs[0].size(1)
-    ctx.mark_non_differentiable(output[1])
+    mark_saved_state(ctx, output[1])
     ctx.save_for_backward(output[1])
 
 

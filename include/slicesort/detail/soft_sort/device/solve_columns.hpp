@@ -172,7 +172,7 @@ struct transpose_columns_kernel {
     for (index_t start = 0, end = 0; start < rows; start = end) {
       while (end < rows && static_cast<index_t>(starts[end]) == start) ++end;
       if (end - start > 1) {
-        gradients(math, start, end, gradient, value,
+        gradients(math, start, end, columns.stack(i).sums, columns.count, gradient, value,
                   [&](index_t n, double result) { columns.result(i, n) = narrowed<T>(result); });
       } else {
         columns.result(i, start) = Ranks ? T(0.0F) : output_gradients[start];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sort/host/radix_transfer.hpp>

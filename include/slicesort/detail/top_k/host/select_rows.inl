@@ -27,36 +27,59 @@ struct row_selector {
   }
 
   // Encodes the keys, followed by a vector's rest of last keys. Computes the groups' minima.
+  // `IsEncoded`: `keys` has the keys already.
+  template <bool IsEncoded>
   static void encode(column_selection<T> const& column, std::size_t groups) {
     row_vector* const minima = minima_of(column);
-    std::size_t const group_vectors = groups / lanes;
+    std::size_t const group_vectors = groups / lanes, vectors = column.rows / lanes;
     for (std::size_t i = 0; i < group_vectors; ++i)
       minima[row_at<row_vector>(i)] = row_vector::last();
-    V const descending_mask = broadcast<V>(column.descending_mask),
-            nan_mask = broadcast<V>(static_cast<bits>(column.nan_last ? ~bits{0} : bits{0}));
-    for (std::size_t i = 0; i < column.rows; i += lanes) {
-      bool const full = column.rows - i >= lanes;
-      bits stage[lanes];
-      void const* source = column.x != nullptr ? static_cast<void const*>(column.x + i)
-                                               : static_cast<void const*>(column.keys + i);
-      if (!full) {
-        for (std::size_t k = 0; k < lanes; ++k) stage[k] = static_cast<bits>(~bits{0});
-        std::memcpy(stage, source, (column.rows - i) * sizeof(bits));
-        source = stage;
-      }
-      V key = load_lanes<V>(source), lost_bits{};
-      if (column.x != nullptr)
-        key = canonical_keys<T, row_vector::lanes>(key, lost_bits) ^ descending_mask;
-      key = key | (equal(key, V{}) & nan_mask);  // only NaN of descending columns has key 0
-      store_lanes(column.keys + i, key);
-      if (!full)
-        for (std::size_t k = column.rows; k < i + lanes; ++k)
-          column.keys[k] = static_cast<bits>(~bits{0});
-      if (groups != 0) {
-        V& minimum = minima[row_at<row_vector>((i / lanes) & (group_vectors - 1))].key;
-        minimum = min_lanes(minimum, load_lanes<V>(column.keys + i));
-      }
+    void const* const source = IsEncoded ? static_cast<void const*>(column.keys) : column.x;
+    std::size_t group = 0;
+    for (std::size_t v = 0; v < vectors; ++v) {
+      bits const* const values = static_cast<bits const*>(source) + v * lanes;
+      prefetch_after<64>(values, static_cast<index_t>(lanes));
+      V const key = encode_vector<IsEncoded>(column, load_lanes<V>(values));
+      store_lanes(column.keys + v * lanes, key);
+      if (groups == 0) continue;
+      V& minimum = minima[row_at<row_vector>(group)].key;
+      minimum = min_lanes(minimum, key);
+      group = (group + 1) & (group_vectors - 1);
     }
+    std::size_t const done = vectors * lanes, remaining = column.rows - done;
+    bits stage[lanes] = {};
+    std::memcpy(stage, static_cast<bits const*>(source) + done, remaining * sizeof(bits));
+    store_lanes(stage, encode_vector<IsEncoded>(column, load_lanes<V>(stage)));
+    for (std::size_t k = remaining; k < lanes; ++k) stage[k] = static_cast<bits>(~bits{0});
+    std::memcpy(column.keys + done, stage, sizeof stage);
+    if (groups == 0) return;
+    V& minimum = minima[row_at<row_vector>(group)].key;
+    minimum = min_lanes(minimum, load_lanes<V>(stage));
+  }
+  template <bool IsEncoded>
+  static SLICESORT_INLINE V encode_vector(column_selection<T> const& column, V const& source) {
+    V key = source, lost_bits{};
+    if constexpr (!IsEncoded)
+      key = canonical_keys<T, row_vector::lanes>(source, lost_bits) ^
+            broadcast<V>(column.descending_mask);
+    // Only NaN of descending columns has key 0.
+    V const nan_mask = broadcast<V>(static_cast<bits>(column.nan_last ? ~bits{0} : bits{0}));
+    return key | (equal(key, V{}) & nan_mask);
+  }
+  // True if some lane is at most `limit`.
+  static SLICESORT_INLINE bool has_candidates(V const& key, bits limit) {
+#if SLICESORT_VECTOR_BYTES == 64
+    V const bound = broadcast<V>(limit);
+    if constexpr (sizeof(bits) == 2)
+      return __builtin_ia32_ucmpw512_mask(reinterpret_cast<int16_lanes>(key),
+                                          reinterpret_cast<int16_lanes>(bound), 2,
+                                          static_cast<mask32>(-1)) != 0;
+    else if constexpr (sizeof(bits) == 4)
+      return __builtin_ia32_ucmpd512_mask(signed_lanes(key), signed_lanes(bound), 2,
+                                          static_cast<mask16>(-1)) != 0;
+    else
+#endif
+      return any_set(~greater(key, broadcast<V>(limit)));
   }
   // Returns the k-th smallest of the groups' minima.
   static bits bound(column_selection<T> const& column, std::size_t groups) {
@@ -119,12 +142,9 @@ struct row_selector {
         V const low = min_lanes(
             min_lanes(load_lanes<V>(source), load_lanes<V>(source + lanes)),
             min_lanes(load_lanes<V>(source + 2 * lanes), load_lanes<V>(source + 3 * lanes)));
-        if (!any_set(~greater(low, broadcast<V>(limit)))) continue;
+        if (!has_candidates(low, limit)) continue;
       }
       for (std::size_t i = 0; i < step && i < remaining; i += lanes) {
-        if (remaining - i >= lanes &&
-            !any_set(~greater(load_lanes<V>(source + i), broadcast<V>(limit))))
-          continue;
 #if SLICESORT_VECTOR_BYTES == 64
         if constexpr (sizeof(bits) <= 4) {
           collect_lanes(source + i, remaining - i, first + i, limit, bound, candidates, count,
@@ -132,6 +152,7 @@ struct row_selector {
           continue;
         }
 #endif
+        if (remaining - i >= lanes && !has_candidates(load_lanes<V>(source + i), limit)) continue;
         for (std::size_t lane = i; lane < i + lanes && lane < remaining; ++lane) {
           bits const key = source[lane];
           candidates[count] = candidate(key, static_cast<std::uint32_t>(first + lane));
@@ -153,7 +174,10 @@ template <class T>
 std::size_t collect_candidates(target, column_selection<T> const& column) {
   using selector = row_selector<T>;
   std::size_t const groups = selector::group_count(column.rows, column.k);
-  selector::encode(column, groups);
+  if (column.x != nullptr)
+    selector::template encode<false>(column, groups);
+  else
+    selector::template encode<true>(column, groups);
   return selector::collect(column, groups == 0
                                        ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
                                        : selector::bound(column, groups));

@@ -235,7 +235,7 @@ inline std::vector<call> calls() {
                      return a.view<std::uint32_t>(i, extents3{2, 1, 40});
                    });
   {
-    ss::soft_rank<ss::regularization::entropic, pattern_order> const op(0.5);
+    ss::soft_sort<ss::regularization::entropic, pattern_order> const op(0.5);
     list.push_back({"soft_sort.forward",
                     {"y", "perm", "pools", "x"},
                     3,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processor time and memory of whole models, in training and in inference, with one thread. Processor time hardly depends
-on other programs, so it can be measured on a busy machine. docs/learning/results/costs.json has the stored values."""
+"""Processor time and memory of whole models, in training and in inference, with one thread. Other programs, which share the
+caches, change processor time by a sixth, and not by factors as they change time. So it can be measured on a busy machine.
+docs/learning/results/costs.json has the stored values."""
 import argparse
 import os
 import subprocess

@@ -70,20 +70,24 @@ class memory {
   // Returns a tensor with undefined contents, which lives until `clear`.
   template <class T>
   tensor4<T> tensor(extents4 e) {
-    tensors_.push_back(bytes_of<Exec>::make(exec_));
-    tensors_.back().resize(static_cast<std::size_t>(e.size()) * sizeof(T));
-    return {reinterpret_cast<T*>(tensors_.back().data()), e};
+    if (used_ == tensors_.size()) tensors_.push_back(bytes_of<Exec>::make(exec_));
+    bytes& buffer = tensors_[used_++];
+    auto const size = static_cast<std::size_t>(e.size()) * sizeof(T);
+    if (buffer.size() < size) buffer.resize(size);
+    return {reinterpret_cast<T*>(buffer.data()), e};
   }
-  void clear() { tensors_.clear(); }
+  // Keeps the memory for the next tensors, in order, since systems clear every page of new memory.
+  void clear() { used_ = 0; }
 
   // Frees the tensors that were made during its lifetime.
   class scope {
    public:
-    explicit scope(memory& owner) : owner_(owner), count_(owner.tensors_.size()) {}
+    explicit scope(memory& owner) : owner_(owner), count_(owner.used_) {}
     scope(scope const&) = delete;
     scope& operator=(scope const&) = delete;
     ~scope() {
       while (owner_.tensors_.size() > count_) owner_.tensors_.pop_back();
+      owner_.used_ = count_;
     }
 
    private:
@@ -96,6 +100,7 @@ class memory {
  private:
   Exec exec_;
   std::vector<bytes> tensors_;
+  std::size_t used_ = 0;  // of tensors_
   ss::basic_scratch<bytes> scratch_;
 };
 
@@ -145,19 +150,25 @@ struct call_for_position {
 
   RECIPES_HD void operator()(index_t i) const { f(position(e, i)); }
 };
-// Calls f(position) for every element of a tensor, in any order. On the host, threads share the
-// rows of large tensors.
+// Calls f(position) with the first element of every row, in any order, on the host. Threads share
+// the rows of large tensors.
+template <class Exec, class F>
+void for_each_row(Exec const& exec, extents4 e, F const& f) {
+  index_t const rows = e.batch * e.heads * e.length,
+                threads = e.size() < 100000 ? 1 : static_cast<index_t>(exec.threads);
+  exec.parallel_for(static_cast<unsigned>(threads), [&](unsigned thread) {
+    index_t const first = rows * static_cast<index_t>(thread) / threads,
+                  last = rows * (static_cast<index_t>(thread) + 1) / threads;
+    for (index_t row = first; row < last; ++row)
+      f(position{row / e.length / e.heads, row / e.length % e.heads, row % e.length, 0});
+  });
+}
+// Calls f(position) for every element of a tensor, in any order.
 template <class Exec, class F>
 void for_each_position(Exec const& exec, extents4 e, F const& f) {
   if constexpr (Exec::backend::host_memory) {
-    index_t const rows = e.batch * e.heads * e.length,
-                  threads = e.size() < 100000 ? 1 : static_cast<index_t>(exec.threads);
-    exec.parallel_for(static_cast<unsigned>(threads), [&](unsigned thread) {
-      index_t const first = rows * static_cast<index_t>(thread) / threads,
-                    last = rows * (static_cast<index_t>(thread) + 1) / threads;
-      for (index_t row = first; row < last; ++row)
-        for (index_t c = 0; c < e.channels; ++c)
-          f(position{row / e.length / e.heads, row / e.length % e.heads, row % e.length, c});
+    for_each_row(exec, e, [&](position p) {
+      for (; p.channel < e.channels; ++p.channel) f(p);
     });
   } else {
     for_each_index(exec, e.size(), call_for_position<F>{e, f});
@@ -205,6 +216,39 @@ void add(Exec const& exec, tensor4<T> from, tensor4<U> to) {
                     copy_element<std::remove_const_t<T>, U>{from, to, 1, {}, true});
 }
 
+// Sums over samples and rows, for every channel, in order. For heads of 1. `F` defines
+// - `terms`, the number of sums of a channel;
+// - `add(position, sums)`, which adds the terms of an element;
+// - `store(channel, sums)`.
+template <class F>
+struct sum_rows_of_channel {
+  extents4 e;
+  F f;
+
+  // On the host, sums `width` adjacent channels, a row at a time.
+  template <index_t Width>
+  RECIPES_HD void sum(index_t first) const {
+    double sums[static_cast<std::size_t>(Width)][F::terms] = {};
+    index_t const count = first + Width <= e.channels ? Width : e.channels - first;
+    for (index_t i = 0; i < e.batch; ++i)
+      for (index_t n = 0; n < e.length; ++n)
+        for (position p(i, 0, n, first); p.channel < first + count; ++p.channel)
+          f.add(p, sums[p.channel - first]);
+    for (index_t c = 0; c < count; ++c) f.store(first + c, sums[c]);
+  }
+  RECIPES_HD void operator()(index_t channel) const { sum<1>(channel); }
+};
+template <class Exec, class F>
+void sum_rows(Exec const& exec, extents4 e, F const& f) {
+  sum_rows_of_channel<F> const sums{e, f};
+  if constexpr (Exec::backend::host_memory) {
+    constexpr index_t width = 64;
+    for (index_t first = 0; first < e.channels; first += width) sums.template sum<width>(first);
+  } else {
+    for_each_index(exec, e.channels, sums);
+  }
+}
+
 // The sum of a * b over samples and rows, for every channel. For heads of 1.
 template <class T, class U>
 struct sum_products {
@@ -213,14 +257,12 @@ struct sum_products {
   tensor4<U> sums;  // [1, 1, 1, channels]
   ss::row_lengths rows;
 
-  RECIPES_HD void operator()(index_t c) const {
-    extents4 const e = a.extents();
-    double sum = 0;
-    for (index_t i = 0; i < e.batch; ++i)
-      for (index_t n = 0; n < e.length; ++n)
-        if (position const p(i, 0, n, c); is_valid(rows, p))
-          sum += to_double(element(a, p)) * to_double(element(b, p));
-    sums(0, 0, 0, c) = rounded<U>(sum);
+  static constexpr int terms = 1;
+  RECIPES_HD void add(position const& p, double* sum) const {
+    if (is_valid(rows, p)) *sum += to_double(element(a, p)) * to_double(element(b, p));
+  }
+  RECIPES_HD void store(index_t channel, double const* sum) const {
+    sums(0, 0, 0, channel) = rounded<U>(*sum);
   }
 };
 

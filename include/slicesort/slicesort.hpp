@@ -42,6 +42,7 @@
 #include <slicesort/saved.hpp>
 #include <slicesort/short_convolution.hpp>
 #include <slicesort/shuffle.hpp>
+#include <slicesort/sigmoid.hpp>
 #include <slicesort/sinkhorn.hpp>
 #include <slicesort/sinkhorn_csp.hpp>
 #include <slicesort/slicing_sort.hpp>

@@ -9,7 +9,7 @@ from common import INCLUDE, finish, headers, relative_name
 INCLUDED = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 UMBRELLAS = ("slicesort.hpp", "cuda.cuh", "policies/cublas.cuh")
 ABOVE_OPERATORS = ("argsort.hpp", "thrust.hpp", "equivalent_matrix.hpp", "policies/blas.hpp", "policies/host_gemm.hpp", "policies/cublas.cuh",
-                   "half_types.hpp", "matmul.hpp", "print.hpp", "random_rows.hpp")
+                   "half_types.hpp", "matmul.hpp", "print.hpp", "random_rows.hpp", "sigmoid.hpp")
 # Headers that include only each other, so policies may include them: masks draw random blocks by the hash.
 GROUND = ("detail/core/build.hpp", "detail/core/config.hpp", "detail/math/counter_hash.hpp")
 # Ranks of the folders of detail/ that belong to no operator: vocabularies of kernels, launches and the host; engines that

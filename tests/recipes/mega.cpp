@@ -11,6 +11,7 @@
 #include <slicesort/dtype.hpp>
 #include <slicesort/exec.hpp>
 #include <slicesort/pointwise_attention.hpp>
+#include <slicesort/sigmoid.hpp>
 #include <slicesort/softmax_attention.hpp>
 
 #include <doctest/doctest.h>
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 using namespace recipe_checks;
@@ -166,6 +168,53 @@ owned<double> oracle(csp_problem const& p) {
 }
 
 }  // namespace
+
+// Every count of a vector's numbers, on every instruction set, has the bits of the scalar function.
+TEST_CASE_TEMPLATE("sigmoids", A, float, double) {
+  support::random_stream random(9);
+  constexpr long double epsilon = std::numeric_limits<A>::epsilon();
+  std::vector<A> x = {A(0), -A(0), A(1e-30), A(-1e-30), A(30), A(-30), A(1e30), A(-1e30)};
+  while (x.size() < 500)
+    x.push_back(
+        static_cast<A>((random.unit() - .5) * std::ldexp(1, static_cast<int>(random.below(9)))));
+  std::vector<A> expected;
+  long double error = 0;
+  for (A value : x) {
+    expected.push_back(ss::sigmoid(value));
+    long double const exact = 1 / (1 + std::exp(-static_cast<long double>(value)));
+    if (exact > 2 * static_cast<long double>(std::numeric_limits<A>::min()))
+      error = std::max(error, std::fabs(expected.back() - exact) / (epsilon * exact));
+    else
+      CHECK(expected.back() <= exact * (1 + 3 * epsilon));
+  }
+  CHECK(error <= 3);
+  CHECK(expected[0] == A(.5));
+  CHECK(expected[1] == A(.5));
+  CHECK(expected[6] == A(1));
+  CHECK(expected[7] == A(0));
+  for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512}) {
+    if (!ss::detail::is_isa_available(set)) continue;
+    for (index_t count = 0; count <= 35; ++count) {
+      std::vector<A> y(x.begin(), x.begin() + 36);
+      ss::sigmoid(ss::exec::host{1, set}, y.data(), y.data(), count);  // in place
+      for (index_t i = 0; i < 36; ++i)
+        CHECK(y[static_cast<std::size_t>(i)] ==
+              (i < count ? expected : x)[static_cast<std::size_t>(i)]);
+    }
+    std::vector<A> y(x.size());
+    ss::sigmoid(ss::exec::host{1, set}, x.data(), y.data(), static_cast<index_t>(x.size()));
+    CHECK(y == expected);
+#if !defined(__FAST_MATH__)
+    A special[] = {std::numeric_limits<A>::infinity(), -std::numeric_limits<A>::infinity(),
+                   std::numeric_limits<A>::quiet_NaN(), -std::numeric_limits<A>::quiet_NaN()};
+    ss::sigmoid(ss::exec::host{1, set}, special, special, 4);
+    CHECK(special[0] == A(1));
+    CHECK(special[1] == A(0));
+    CHECK(std::isnan(special[2]));
+    CHECK(std::isnan(special[3]));
+#endif
+  }
+}
 
 TEST_CASE("dense oracle and differences") {
   for (auto const& lengths : {std::vector<index_t>{}, {7, 4}, {1, 0}})

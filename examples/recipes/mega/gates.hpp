@@ -11,6 +11,13 @@
 
 namespace recipes {
 
+// An element of a valid row; 0 past the lengths, or past the rows of x.
+template <class T>
+RECIPES_HD inline double load_row(tensor4<T const> const& x, ss::row_lengths const& rows,
+                                  position const& p) {
+  return p.row < x.extents().length && is_valid(rows, p) ? to_double(element(x, p)) : 0;
+}
+
 // SiLU(x) in the valid rows, and zeros in the others. y may be longer than x.
 template <class T>
 struct write_silu {
@@ -18,9 +25,10 @@ struct write_silu {
   ss::row_lengths rows;
   tensor4<T> y;
 
-  RECIPES_HD void operator()(position const& p) const {
-    bool const is_row = p.row < x.extents().length && is_valid(rows, p);
-    element(y, p) = rounded<T>(is_row ? silu(to_double(element(x, p))) : 0);
+  static constexpr int gates = 1;
+  RECIPES_HD double argument(position const& p, int) const { return load_row(x, rows, p); }
+  RECIPES_HD void operator()(position const& p, gate const* x_gate) const {
+    element(y, p) = rounded<T>(x_gate->silu());
   }
 };
 // dx = d SiLU'(x), with zeros past the lengths.
@@ -30,9 +38,10 @@ struct write_silu_gradient {
   ss::row_lengths rows;
   tensor4<T> dx;
 
-  RECIPES_HD void operator()(position const& p) const {
-    element(dx, p) = rounded<T>(
-        is_valid(rows, p) ? to_double(element(d, p)) * silu_slope(to_double(element(x, p))) : 0);
+  static constexpr int gates = 1;
+  RECIPES_HD double argument(position const& p, int) const { return load_row(x, rows, p); }
+  RECIPES_HD void operator()(position const& p, gate const* x_gate) const {
+    element(dx, p) = rounded<T>(load_row(d, rows, p) * x_gate->silu_slope());
   }
 };
 
@@ -43,10 +52,10 @@ struct write_gated {
   ss::row_lengths rows;
   tensor4<T> y;
 
-  RECIPES_HD void operator()(position const& p) const {
-    double const value =
-        is_valid(rows, p) ? to_double(element(h, p)) * silu(to_double(element(r, p))) : 0;
-    element(y, p) = rounded<T>(value);
+  static constexpr int gates = 1;
+  RECIPES_HD double argument(position const& p, int) const { return load_row(r, rows, p); }
+  RECIPES_HD void operator()(position const& p, gate const* r_gate) const {
+    element(y, p) = rounded<T>(load_row(h, rows, p) * r_gate->silu());
   }
 };
 template <class T>
@@ -56,12 +65,13 @@ struct write_gated_gradients {
   tensor4<T const> dy;
   tensor4<T> dh, dr;
 
-  RECIPES_HD void operator()(position const& p) const {
-    bool const is_row = p.row < r.extents().length;
-    double const gate = is_row && is_valid(rows, p) ? to_double(element(r, p)) : 0,
-                 d = is_row && is_valid(rows, p) ? to_double(element(dy, p)) : 0;
-    element(dh, p) = rounded<T>(d * silu(gate));
-    if (is_row) element(dr, p) = rounded<T>(d * to_double(element(h, p)) * silu_slope(gate));
+  static constexpr int gates = 1;
+  RECIPES_HD double argument(position const& p, int) const { return load_row(r, rows, p); }
+  RECIPES_HD void operator()(position const& p, gate const* r_gate) const {
+    double const d = load_row(dy, rows, p);
+    element(dh, p) = rounded<T>(d * r_gate->silu());
+    if (p.row < r.extents().length)
+      element(dr, p) = rounded<T>(d * to_double(element(h, p)) * r_gate->silu_slope());
   }
 };
 
@@ -80,14 +90,13 @@ struct write_update {
   ss::row_lengths rows;
   tensor4<T> y;
 
-  RECIPES_HD void operator()(position const& p) const {
-    double value = 0;
-    if (is_valid(rows, p)) {
-      double const x = to_double(element(params.x, p));
-      value = x + sigmoid(to_double(element(params.u, p))) *
-                      (silu(to_double(element(params.candidate, p))) - x);
-    }
-    element(y, p) = rounded<T>(value);
+  static constexpr int gates = 2;
+  RECIPES_HD double argument(position const& p, int i) const {
+    return load_row(i == 0 ? params.u : params.candidate, rows, p);
+  }
+  RECIPES_HD void operator()(position const& p, gate const* both) const {
+    double const x = load_row(params.x, rows, p);
+    element(y, p) = rounded<T>(x + both[0].share * (both[1].silu() - x));
   }
 };
 template <class T>
@@ -97,19 +106,15 @@ struct write_update_gradients {
   tensor4<T const> dy;
   update_gate_grads<T> grads;
 
-  RECIPES_HD void operator()(position const& p) const {
-    double du = 0, dcandidate = 0, dx = 0;
-    if (is_valid(rows, p)) {
-      double const d = to_double(element(dy, p)),
-                   candidate = to_double(element(params.candidate, p)),
-                   share = sigmoid(to_double(element(params.u, p)));
-      du = d * (silu(candidate) - to_double(element(params.x, p))) * share * (1 - share);
-      dcandidate = d * share * silu_slope(candidate);
-      dx = d * (1 - share);
-    }
-    element(grads.du, p) = rounded<T>(du);
-    element(grads.dcandidate, p) = rounded<T>(dcandidate);
-    element(grads.dx, p) = rounded<T>(dx);
+  static constexpr int gates = 2;
+  RECIPES_HD double argument(position const& p, int i) const {
+    return load_row(i == 0 ? params.u : params.candidate, rows, p);
+  }
+  RECIPES_HD void operator()(position const& p, gate const* both) const {
+    double const d = load_row(dy, rows, p), x = load_row(params.x, rows, p), share = both[0].share;
+    element(grads.du, p) = rounded<T>(d * (both[1].silu() - x) * share * (1 - share));
+    element(grads.dcandidate, p) = rounded<T>(d * share * both[1].silu_slope());
+    element(grads.dx, p) = rounded<T>(d * (1 - share));
   }
 };
 template <class T, class Exec>
@@ -122,12 +127,12 @@ class update_gate {
 
   void forward(update_gate_params<T> const& params, tensor4<T> y, ss::row_lengths lengths = {}) {
     lengths_ = lengths;
-    for_each_position(exec_, params.x.extents(), write_update<T>{params, lengths, y});
+    for_each_gate(exec_, params.x.extents(), write_update<T>{params, lengths, y});
   }
   void backward(tensor4<T const> dy, update_gate_params<T> const& params, tensor4<T const>,
                 update_gate_grads<T> const& grads) {
-    for_each_position(exec_, params.x.extents(),
-                      write_update_gradients<T>{params, lengths_, dy, grads});
+    for_each_gate(exec_, params.x.extents(),
+                  write_update_gradients<T>{params, lengths_, dy, grads});
   }
 
  private:

@@ -40,58 +40,57 @@ struct write_queries_and_keys {
   RECIPES_HD bool is_row(position const& p) const {
     return p.row < params.z.extents().length && is_valid(rows, p);
   }
-  RECIPES_HD double shared(position const& p) const {
-    return silu(to_double(element(params.z, p)));
-  }
   RECIPES_HD double gamma(index_t i, index_t channel) const {
     return to_double(params.gamma(0, i, 0, channel));
   }
   RECIPES_HD T scaled(double value, position const& p, index_t i) const {
     return rounded<T>(gamma(i, p.channel) * value + to_double(params.beta(0, i, 0, p.channel)));
   }
-  RECIPES_HD void operator()(position const& p) const {
+  static constexpr int gates = 1;
+  RECIPES_HD double argument(position const& p, int) const { return load_row(params.z, rows, p); }
+  RECIPES_HD void operator()(position const& p, gate const* z_gate) const {
     bool const has_row = is_row(p);
-    double const value = has_row ? shared(p) : 0;
-    element(q, p) = has_row ? scaled(value, p, 0) : rounded<T>(0);
-    element(k, p) = has_row ? scaled(value, p, 1) : rounded<T>(0);
+    element(q, p) = has_row ? scaled(z_gate->silu(), p, 0) : rounded<T>(0);
+    element(k, p) = has_row ? scaled(z_gate->silu(), p, 1) : rounded<T>(0);
   }
 };
+// Gradients of z, and SiLU(z), which those of gamma multiply.
 template <class T>
 struct write_shared_gradient {
   write_queries_and_keys<T> shared;  // of q and k, their gradients
   tensor4<T> dz;
+  tensor4<double> value;  // SiLU(z)
 
-  RECIPES_HD void operator()(position const& p) const {
+  static constexpr int gates = 1;
+  RECIPES_HD double argument(position const& p, int i) const { return shared.argument(p, i); }
+  RECIPES_HD void operator()(position const& p, gate const* z_gate) const {
     double d = 0;
     if (shared.is_row(p))
-      d = silu_slope(to_double(element(shared.params.z, p))) *
-          (shared.gamma(0, p.channel) * to_double(element(shared.q, p)) +
-           shared.gamma(1, p.channel) * to_double(element(shared.k, p)));
+      d = z_gate->silu_slope() * (shared.gamma(0, p.channel) * to_double(element(shared.q, p)) +
+                                  shared.gamma(1, p.channel) * to_double(element(shared.k, p)));
     element(dz, p) = rounded<T>(d);
+    element(value, p) = z_gate->silu();
   }
 };
-// Gradients of gamma and beta, for every channel.
+// Gradients of gamma and beta.
 template <class T>
 struct sum_scale_gradients {
   write_queries_and_keys<T> shared;
+  tensor4<double const> value;
   tensor4<T> dgamma, dbeta;
 
-  RECIPES_HD void operator()(index_t channel) const {
-    extents4 const e = shared.params.z.extents();
-    double products[2] = {}, sums[2] = {};
-    for (index_t b = 0; b < e.batch; ++b)
-      for (index_t n = 0; n < e.length; ++n) {
-        position const p(b, 0, n, channel);
-        if (!shared.is_row(p)) continue;
-        double const value = shared.shared(p);
-        for (index_t i = 0; i < 2; ++i) {
-          double const d = to_double(element(i == 0 ? shared.q : shared.k, p));
-          products[i] += d * value, sums[i] += d;
-        }
-      }
+  static constexpr int terms = 4;
+  RECIPES_HD void add(position const& p, double* sums) const {
+    if (!shared.is_row(p)) return;
     for (index_t i = 0; i < 2; ++i) {
-      dgamma(0, i, 0, channel) = rounded<T>(products[i]);
-      dbeta(0, i, 0, channel) = rounded<T>(sums[i]);
+      double const d = to_double(element(i == 0 ? shared.q : shared.k, p));
+      sums[2 * i] += d * element(value, p), sums[2 * i + 1] += d;
+    }
+  }
+  RECIPES_HD void store(index_t channel, double const* sums) const {
+    for (index_t i = 0; i < 2; ++i) {
+      dgamma(0, i, 0, channel) = rounded<T>(sums[2 * i]);
+      dbeta(0, i, 0, channel) = rounded<T>(sums[2 * i + 1]);
     }
   }
 };
@@ -132,13 +131,13 @@ class mega {
     rows_ = std::max<index_t>(1, chunk_ > 0 ? std::min(chunk_, e.length) : e.length);
     auto const counts = count_rows(e);
     q_ = padded(params.z), k_ = padded(params.z), v_ = padded(params.v);
-    for_each_position(exec_, q_.extents(), write_queries_and_keys<T>{params, lengths, q_, k_});
-    for_each_position(exec_, v_.extents(), write_silu<T>{params.v, lengths, v_});
+    for_each_gate(exec_, q_.extents(), write_queries_and_keys<T>{params, lengths, q_, k_});
+    for_each_gate(exec_, v_.extents(), write_silu<T>{params.v, lengths, v_});
     step_ = attend<T>(
         exec_, memory_, attention_,
         {as_chunks(q_, rows_), as_chunks(k_, rows_), as_chunks(v_, rows_), offsets(params.bias)},
         {counts, counts});
-    for_each_position(exec_, e, write_gated<T>{attended(), params.r, lengths, y});
+    for_each_gate(exec_, e, write_gated<T>{attended(), params.r, lengths, y});
   }
 
   void backward(tensor4<T const> dy, mega_params<T> const& params, tensor4<T const>,
@@ -146,18 +145,19 @@ class mega {
     typename memory<Exec>::scope const temporaries(memory_);
     auto const dh = padded(params.v), dv = padded(params.v), dq = padded(params.z),
                dk = padded(params.z);
-    for_each_position(exec_, dh.extents(),
-                      write_gated_gradients<T>{attended(), params.r, lengths_, dy, dh, grads.dr});
+    for_each_gate(exec_, dh.extents(),
+                  write_gated_gradients<T>{attended(), params.r, lengths_, dy, dh, grads.dr});
     if (grads.dbias.data() != nullptr) fill(exec_, grads.dbias, 0);
     step_.backward(
         exec_, memory_, as_chunks(dh, rows_),
         {as_chunks(dq, rows_), as_chunks(dk, rows_), as_chunks(dv, rows_), offsets(grads.dbias)});
     write_queries_and_keys<T> const shared{params, lengths_, dq, dk};
-    for_each_position(exec_, params.z.extents(), write_shared_gradient<T>{shared, grads.dz});
-    for_each_index(exec_, params.z.extents().channels,
-                   sum_scale_gradients<T>{shared, grads.dgamma, grads.dbeta});
-    for_each_position(exec_, params.v.extents(),
-                      write_silu_gradient<T>{params.v, dv, lengths_, grads.dv});
+    extents4 const e = params.z.extents();
+    auto const value = memory_.template tensor<double>(e);
+    for_each_gate(exec_, e, write_shared_gradient<T>{shared, grads.dz, value});
+    sum_rows(exec_, e, sum_scale_gradients<T>{shared, value, grads.dgamma, grads.dbeta});
+    for_each_gate(exec_, params.v.extents(),
+                  write_silu_gradient<T>{params.v, dv, lengths_, grads.dv});
   }
 
  private:

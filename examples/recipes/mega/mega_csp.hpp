@@ -41,10 +41,10 @@ class mega_csp {
     lengths_ = lengths;
     order_ = order({e.batch, e.length, e.channels});
     permuted_ = memory_.template tensor<T>(e);
-    for_each_position(exec_, e, write_silu<T>{params.v, lengths, permuted_});
+    for_each_gate(exec_, e, write_silu<T>{params.v, lengths, permuted_});
     csp_.forward(exec_, head(permuted_, 0), head(permuted_, 0), order_, memory_.workspace(),
                  lengths);
-    for_each_position(exec_, e, write_gated<T>{permuted_, params.r, lengths, y});
+    for_each_gate(exec_, e, write_gated<T>{permuted_, params.r, lengths, y});
   }
 
   void backward(tensor4<T const> dy, mega_csp_params<T> const& params, tensor4<T const>,
@@ -52,10 +52,10 @@ class mega_csp {
     typename memory<Exec>::scope const temporaries(memory_);
     extents4 const e = params.v.extents();
     auto const d = memory_.template tensor<T>(e);
-    for_each_position(exec_, e,
-                      write_gated_gradients<T>{permuted_, params.r, lengths_, dy, d, grads.dr});
+    for_each_gate(exec_, e,
+                  write_gated_gradients<T>{permuted_, params.r, lengths_, dy, d, grads.dr});
     csp_.backward(exec_, head(d, 0), order_, head(d, 0), memory_.workspace(), lengths_);
-    for_each_position(exec_, e, write_silu_gradient<T>{params.v, d, lengths_, grads.dv});
+    for_each_gate(exec_, e, write_silu_gradient<T>{params.v, d, lengths_, grads.dv});
   }
 
  private:

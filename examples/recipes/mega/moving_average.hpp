@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The multidimensional damped moving average of MEGA (Ma et al., Mega: Moving Average Equipped
 // Gated Attention, 2022), with `states` states per channel:
-//   p = sigmoid(delta),  a = 1 - p sigmoid(alpha),  w = p beta gamma / sqrt(states)
+//   p = ss::sigmoid(delta),  a = 1 - p ss::sigmoid(alpha),  w = p beta gamma / sqrt(states)
 //   y[t] = SiLU(sum over the states of w s[t] + skip x[t]),  s[t] = a s[t-1] + x[t]
 // A second sum runs from the last row, with numbers of its own, as published for encoders.
 #pragma once
@@ -10,6 +10,7 @@
 #include "../support.hpp"
 
 #include <slicesort/decaying_sum.hpp>
+#include <slicesort/sigmoid.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <cmath>
@@ -49,8 +50,8 @@ struct moving_average_model {
     RECIPES_HD void operator()(index_t channel) const {
       using A = accumulator<T>;
       for (index_t i = 0; i < 2 * p.states(); ++i) {
-        double const share = sigmoid(p.number(p.delta, i, channel));
-        a(0, i, 0, channel) = rounded<A>(1 - share * sigmoid(p.number(p.alpha, i, channel)));
+        double const share = ss::sigmoid(p.number(p.delta, i, channel));
+        a(0, i, 0, channel) = rounded<A>(1 - share * ss::sigmoid(p.number(p.alpha, i, channel)));
         w(0, i, 0, channel) = rounded<A>(share * p.number(p.beta, i, channel) *
                                          p.number(p.gamma, i, channel) * p.scale());
       }
@@ -64,8 +65,8 @@ struct moving_average_model {
 
     RECIPES_HD void operator()(index_t channel) const {
       for (index_t i = 0; i < 2 * p.states(); ++i) {
-        double const share = sigmoid(p.number(p.delta, i, channel)),
-                     damping = sigmoid(p.number(p.alpha, i, channel)),
+        double const share = ss::sigmoid(p.number(p.delta, i, channel)),
+                     damping = ss::sigmoid(p.number(p.alpha, i, channel)),
                      beta = p.number(p.beta, i, channel), gamma = p.number(p.gamma, i, channel),
                      decay = to_double(da(0, i, 0, channel)),
                      weight = p.scale() * to_double(dw(0, i, 0, channel));

@@ -1,18 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sigmoid and SiLU, on the host and on a GPU.
+// Sigmoid and SiLU of every element, on the host and on a GPU. On the host, vectors compute the
+// sigmoids of a part of a row.
 #pragma once
 
 #include "../support.hpp"
 
-#include <cmath>
+#include <slicesort/sigmoid.hpp>
+
+#include <algorithm>
 
 namespace recipes {
 
-RECIPES_HD inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-RECIPES_HD inline double silu(double x) { return x * sigmoid(x); }
-RECIPES_HD inline double silu_slope(double x) {
-  double const s = sigmoid(x);
-  return s * (1 + x * (1 - s));
+// A number and its sigmoid.
+struct gate {
+  double argument, share;
+
+  RECIPES_HD double silu() const { return argument * share; }
+  RECIPES_HD double silu_slope() const { return share * (1 + argument * (1 - share)); }
+};
+
+// Calls f(position, gates) for every element of a tensor, in any order. `F` defines
+// - `gates`, the number of gates of an element;
+// - `argument(position, i)`, the argument of gate i, also for rows past the lengths.
+template <class F>
+struct call_with_gates {
+  F f;
+
+  RECIPES_HD void operator()(position const& p) const {
+    gate gates[F::gates];
+    for (int i = 0; i < F::gates; ++i) {
+      gates[i].argument = f.argument(p, i);
+      gates[i].share = ss::sigmoid(gates[i].argument);
+    }
+    f(p, gates);
+  }
+};
+template <class Exec, class F>
+void for_each_gate(Exec const& exec, extents4 e, F const& f) {
+  if constexpr (Exec::backend::host_memory) {
+    for_each_row(exec, e, [&](position p) {
+      constexpr index_t width = 64;
+      double arguments[F::gates][width], shares[F::gates][width];
+      for (index_t first = 0; first < e.channels; first += width) {
+        index_t const count = std::min(width, e.channels - first);
+        for (int i = 0; i < F::gates; ++i) {
+          for (index_t c = 0; c < count; ++c) {
+            p.channel = first + c;
+            arguments[i][c] = f.argument(p, i);
+          }
+          ss::sigmoid(exec, arguments[i], shares[i], count);
+        }
+        for (index_t c = 0; c < count; ++c) {
+          p.channel = first + c;
+          gate gates[F::gates];
+          for (int i = 0; i < F::gates; ++i) gates[i] = {arguments[i][c], shares[i][c]};
+          f(p, gates);
+        }
+      }
+    });
+  } else {
+    for_each_position(exec, e, call_with_gates<F>{f});
+  }
 }
 
 }  // namespace recipes

@@ -20,8 +20,8 @@ inline ss::decay_direction direction_of(index_t directions) {
   return directions == 2 ? ss::decay_direction::both : ss::decay_direction::forward;
 }
 
-// The argument of f, its value, and the gradient of the argument.
-template <class T, bool HasSilu>
+// The argument of f.
+template <class T>
 struct skip_connection {
   using A = accumulator<T>;
   tensor4<A const> sums;
@@ -29,36 +29,48 @@ struct skip_connection {
   ss::row_lengths rows;
 
   RECIPES_HD double factor(position const& p) const { return to_double(skip(0, 0, 0, p.channel)); }
+  // 0 past the lengths.
   RECIPES_HD double argument(position const& p) const {
+    if (!is_valid(rows, p)) return 0;
     return to_double(element(sums, p)) + factor(p) * to_double(element(x, p));
   }
-  RECIPES_HD double value(position const& p) const {
-    if (!is_valid(rows, p)) return 0;
-    return HasSilu ? silu(argument(p)) : argument(p);
-  }
-  RECIPES_HD double slope(position const& p) const { return HasSilu ? silu_slope(argument(p)) : 1; }
 };
-template <class T, bool HasSilu>
+// Both are called with a gate if f is SiLU.
+template <class T>
 struct write_rows {
-  skip_connection<T, HasSilu> skip;
+  skip_connection<T> skip;
   tensor4<T> y;
 
-  RECIPES_HD void operator()(position const& p) const { element(y, p) = rounded<T>(skip.value(p)); }
+  static constexpr int gates = 1;
+  RECIPES_HD double argument(position const& p, int) const { return skip.argument(p); }
+  RECIPES_HD void operator()(position const& p, gate const* f) const {
+    element(y, p) = rounded<T>(f->silu());
+  }
+  RECIPES_HD void operator()(position const& p) const {
+    element(y, p) = rounded<T>(skip.argument(p));
+  }
 };
-template <class T, bool HasSilu>
+template <class T>
 struct write_argument_gradient {
-  skip_connection<T, HasSilu> skip;
+  skip_connection<T> skip;
   tensor4<T const> dy;
   tensor4<accumulator<T>> d;
 
+  static constexpr int gates = 1;
+  RECIPES_HD double argument(position const& p, int) const { return skip.argument(p); }
+  RECIPES_HD void operator()(position const& p, gate const* f) const {
+    element(d, p) = rounded<accumulator<T>>(dy_of(p) * f->silu_slope());
+  }
   RECIPES_HD void operator()(position const& p) const {
-    double const gradient = is_valid(skip.rows, p) ? to_double(element(dy, p)) * skip.slope(p) : 0;
-    element(d, p) = rounded<accumulator<T>>(gradient);
+    element(d, p) = rounded<accumulator<T>>(dy_of(p));
+  }
+  RECIPES_HD double dy_of(position const& p) const {
+    return is_valid(skip.rows, p) ? to_double(element(dy, p)) : 0;
   }
 };
-template <class T, bool HasSilu>
+template <class T>
 struct write_input_gradient {
-  skip_connection<T, HasSilu> skip;
+  skip_connection<T> skip;
   tensor4<accumulator<T> const> d, dsums;  // of f's argument, and what decaying_sum adds to dx
   tensor4<T> dx;
 
@@ -96,7 +108,7 @@ class channel_recurrence {
     else
       x_ = convert<A>(exec_, memory_, params.x);
     op_.forward(exec_, head(x_, 0), {a_, w_}, head(sums_, 0), {}, memory_.workspace(), lengths);
-    for_each_position(exec_, e, write_rows<T, Model::has_silu>{skip(params), y});
+    for_each_argument(e, write_rows<T>{skip(params), y});
   }
 
   void backward(tensor4<T const> dy, params_type const& params, tensor4<T const>,
@@ -105,12 +117,11 @@ class channel_recurrence {
     extents4 const e = params.x.extents();
     auto const d = memory_.template tensor<A>(e), dsums = memory_.template tensor<A>(e),
                da = decays(e), dw = decays(e);
-    for_each_position(exec_, e, write_argument_gradient<T, Model::has_silu>{skip(params), dy, d});
+    for_each_argument(e, write_argument_gradient<T>{skip(params), dy, d});
     op_.backward(exec_, head(d, 0), head(x_, 0), {a_, w_}, {head(dsums, 0), da, dw}, {},
                  memory_.workspace(), lengths_);
-    for_each_position(exec_, e,
-                      write_input_gradient<T, Model::has_silu>{skip(params), d, dsums, grads.dx});
-    for_each_index(exec_, e.channels, sum_products<A, T>{d, params.x, grads.dskip, lengths_});
+    for_each_position(exec_, e, write_input_gradient<T>{skip(params), d, dsums, grads.dx});
+    sum_rows(exec_, e, sum_products<A, T>{d, params.x, grads.dskip, lengths_});
     for_each_index(exec_, e.channels,
                    typename Model::template write_gradients<T>{params, da, dw, grads});
   }
@@ -119,8 +130,15 @@ class channel_recurrence {
   tensor4<A> decays(extents4 e) {
     return memory_.template tensor<A>({1, op_.numbers(), 1, e.channels});
   }
-  skip_connection<T, Model::has_silu> skip(params_type const& params) const {
+  skip_connection<T> skip(params_type const& params) const {
     return {sums_, params.x, params.skip, lengths_};
+  }
+  template <class F>
+  void for_each_argument(extents4 e, F const& f) {
+    if constexpr (Model::has_silu)
+      for_each_gate(exec_, e, f);
+    else
+      for_each_position(exec_, e, f);
   }
 
   Exec exec_;

@@ -187,7 +187,7 @@ class s5 {
     multiply(dz, b_, dx);
     multiply(ss::transposed(dz), x_, db);
     for_each_position(exec_, e, add_skip<T>{dx, d, params.skip, grads.dx});
-    for_each_index(exec_, e.channels, sum_products<A, T>{d, params.x, grads.dskip, lengths_});
+    sum_rows(exec_, e, sum_products<A, T>{d, params.x, grads.dskip, lengths_});
     for_each_position(exec_, params.c.extents(), write_s5_output_gradients<T>{dc, grads.dc});
     for_each_index(exec_, states, write_s5_gradients<T>{params, da, db, grads});
   }

@@ -42,6 +42,18 @@ struct elementary {
     Value const near_two = reduced_exponential(ops, ops.max(argument, ops.splat(min_x)), biased);
     return product(ops, near_two, ops.value_of(ops.bits_of(biased) << format::fraction_bits));
   }
+  // Returns 1 / (1 + exp(-x)), computed from exp(-|x|), whose relative error is up to two epsilons;
+  // the sum and the quotient each add half an epsilon. If exp(x) flushes to 0, so does the result.
+  // NaN propagates.
+  static SLICESORT_MATH_INLINE Value sigmoid(Ops const& ops, Value const& x) {
+    Bits const sign = ops.splat_bits(integer{1} << (8 * static_cast<int>(sizeof(A)) - 1));
+    Value const unit = ops.splat(A(1)),
+                power = exponential(ops, ops.value_of(ops.bits_of(x) | sign));
+    Bits const power_bits = ops.bits_of(power);
+    Value const numerator =
+        ops.value_of(power_bits ^ ((power_bits ^ ops.bits_of(unit)) & ops.positive(x)));
+    return ops.divide(numerator, sum(ops, power, unit));
+  }
   // Returns exp(x) * 2^(1 - exponent), in sqrt(2) .. 2 sqrt(2), for x <= 0. `exponent` is a whole
   // number, at least `lowest`, to which x is clamped. NaN propagates.
   static SLICESORT_MATH_INLINE Value twice_exponential(Ops const& ops, Value const& argument,

@@ -8,7 +8,6 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/elementary.hpp>
 #include <slicesort/detail/math/exponential.hpp>
-#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
 
 SLICESORT_DETAIL_BEGIN
@@ -81,15 +80,6 @@ struct normal_constants {
 #include <slicesort/detail/math/error_function.inl>
 // clang-format on
 #undef SLICESORT_MATH_INLINE
-
-// Arithmetic of scalars, of the standard library.
-template <class A>
-struct library_arithmetic {
-  SLICESORT_HD_INLINE A fused_multiply_add(A a, A b, A c) const {
-    return detail::fused_multiply_add(a, b, c);
-  }
-  SLICESORT_HD_INLINE A divide(A a, A b) const { return a / b; }
-};
 
 template <class A>
 SLICESORT_HD_INLINE A erf(A x) {

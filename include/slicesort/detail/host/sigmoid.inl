@@ -7,8 +7,7 @@ void compute_sigmoids(target, A const* x, A* y, index_t count) {
   using functions = elementary<lane_values<A>>;
   constexpr int width = lane_values<A>::count;
   index_t i = 0;
-  for (; i + width <= count; i += width)
-    ops.store(functions::sigmoid(ops, ops.load(x + i)), y + i);
+  for (; i + width <= count; i += width) ops.store(functions::sigmoid(ops, ops.load(x + i)), y + i);
   if (i == count) return;
   A rest[static_cast<std::size_t>(width)] = {};
   std::copy(x + i, x + count, rest);

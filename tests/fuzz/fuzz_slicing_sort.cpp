@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer harness: decodes bytes into a call of slicing_sort (element type, order, shape,
 // strides, lengths, threads, instruction set, saved index type, data). Forward and backward must
-// match the reference bit for bit and write nothing else. argsort and top_k must match, too.
+// match the reference bit for bit and write nothing else; so must argsort, top_k, and soft_sort
+// with strength 0. With other strengths, soft_sort and soft_rank must write nothing else.
 // Build: clang++ -fsanitize=fuzzer,address,undefined -Itests -Iinclude
 #include "fuzz_input.hpp"
 
 #include "slicing_sort/check.hpp"
 
+#include <slicesort/soft_sort.hpp>
 #include <slicesort/top_k.hpp>
 
 using namespace support;
@@ -52,6 +54,38 @@ void run_top_k(sort_problem<T> const& p, byte_reader& reader, Exec const& exec) 
   }
 }
 
+template <class Operator, class T, class Exec>
+tensor<T> run_soft(Operator const& op, sort_problem<T> const& p, Exec const& exec) {
+  extents3 const e = p.x.extents();
+  auto y = garbage_tensor<T>(e), dx = garbage_tensor<T>(e);
+  auto perm = garbage_tensor<std::uint32_t>(e), pools = garbage_tensor<std::uint32_t>(e);
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+  op.forward(exec, p.x.view(), y.view(), {perm.view(), pools.view()}, scratch.get(),
+             {p.lengths_view()});
+  op.backward(exec, p.dy.view(), p.x.view(), {perm.view(), pools.view()}, dx.view(), scratch.get(),
+              {ss::grad_mode::overwrite, p.lengths_view()});
+  if (!scratch.red_zones_intact())
+    fail("soft_sort or soft_rank wrote outside of the workspace", p.describe(),
+         describe_exec(exec));
+  return y;
+}
+
+template <class T, class Exec>
+void run_soft_sort(sort_problem<T> const& p, byte_reader& reader, Exec const& exec) {
+  namespace regularization = ss::regularization;
+  double const strength = static_cast<double>(reader.take() + 1) / 16;
+  pattern_order const order{p.order};
+  auto const hard = run_soft(ss::soft_sort(0.0, regularization::l2{}, order), p, exec);
+  extents3 const e = p.x.extents();
+  for (index_t b = 0; b < e.batch; ++b)
+    for (index_t n = 0; n < e.length; ++n)
+      for (index_t c = 0; c < e.channels; ++c)
+        if (bits_of(hard(b, n, c)) != bits_of(p.x(b, p.perm(b, n, c), c)))
+          fail("soft_sort with strength 0 is not the sort", p.describe(), describe_exec(exec));
+  run_soft(ss::soft_sort(strength, regularization::entropic{}, order), p, exec);
+  run_soft(ss::soft_rank(strength, regularization::l2{}, order), p, exec);
+}
+
 template <class T>
 void run_type(byte_reader& reader) {
   std::uint64_t const flags = reader.take(2);
@@ -80,6 +114,7 @@ void run_type(byte_reader& reader) {
   else
     run<std::uint32_t>(p, reader, exec, in_place);
   run_top_k(p, reader, exec);
+  run_soft_sort(p, reader, exec);
 }
 
 }  // namespace

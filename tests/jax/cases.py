@@ -50,6 +50,8 @@ CASES = [
          only_moves_values=True),
     Case("sort", lambda x: sj.sort(x)[0], partial(jnp.sort, axis=1), X, only_moves_values=True),
     Case("top_k", lambda x: sj.top_k(x, min((4, *x.shape[1:2])))[0], lambda x: -jnp.sort(-x, axis=1)[:, :4], X, only_moves_values=True),
+    Case("soft_sort", partial(sj.soft_sort, strength=2.0), lambda x: reference.soft_sort(x, False, 2.0), X),
+    Case("soft_rank", partial(sj.soft_rank, strength=0.5), lambda x: reference.soft_sort(x, True, 0.5), X),
     Case("permute", lambda x: sj.permute(x, sj.sort(-x)[1]),
          lambda x: jnp.take_along_axis(x, jnp.argsort(-x, axis=1), axis=1), X, only_moves_values=True),
     Case("multi_permutation", sj.multi_permutation, reference.multi_permutation, (*X, (3,)), (0, None),

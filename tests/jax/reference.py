@@ -13,6 +13,19 @@ def multi_permutation(x: Any, weights: Any) -> Any:
     return y
 
 
+def soft_sort(x: Any, ranks: bool, strength: float) -> Any:
+    """Soft sort or soft ranks with l2, by the min-max formula of isotonic regression."""
+    length, signed = x.shape[1], x if ranks else -x
+    rows = jnp.argsort(-signed, axis=1)
+    s, w = jnp.take_along_axis(signed, rows, axis=1), jnp.arange(length, 0, -1, dtype=x.dtype).reshape(1, -1, 1)
+    z = s / strength if ranks else jnp.broadcast_to(w / strength, s.shape)
+    sums = jnp.pad(jnp.cumsum(z - (w if ranks else s), axis=1), ((0, 0), (1, 0), (0, 0)))
+    counts = jnp.maximum(jnp.arange(1, length + 1) - jnp.arange(length)[:, None], 1)
+    means = (sums[:, None, 1:] - sums[:, :-1, None]) / counts.reshape(1, length, length, 1)
+    y = z - jnp.stack([means[:, :i + 1, i:].max(2).min(1) for i in range(length)], 1)
+    return jnp.take_along_axis(y, jnp.argsort(rows, axis=1), axis=1) if ranks else -y
+
+
 def short_convolution(x: Any, weights: Any, shift: int | None = None) -> Any:
     taps, length = weights.shape[1], x.shape[1]
     shift = taps - 1 if shift is None else shift

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jax
 
-_DIFFERENTIABLE = ["top_k", "permute", "multi_permutation", "max_exchange", "shuffle", "csp", "sinkhorn_csp", "sinkhorn", "sparse_mix", "short_convolution",
+_DIFFERENTIABLE = ["top_k", "soft_sort", "permute", "multi_permutation", "max_exchange", "shuffle", "csp", "sinkhorn_csp", "sinkhorn", "sparse_mix", "short_convolution",
                    "decaying_sum", "softmax_attention", "pointwise_attention", "linear_attention", "linear_attention_with_state"]
 _NAMES = ["argsort", "slicing_sort", "merge_attention", *_DIFFERENTIABLE, *(name + "_backward" for name in _DIFFERENTIABLE)]
 

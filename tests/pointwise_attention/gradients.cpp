@@ -40,7 +40,7 @@ double sum_of_products(std::vector<double> const& a, std::vector<double> const& 
 // 1e-9.
 TEST_CASE("gradients match finite differences") {
   double const step = std::ldexp(1.0, -13);
-  for (mask_kind kind : {mask_kind::full, mask_kind::causal, mask_kind::irregular}) {
+  for (mask_kind kind : {mask_kind::full, mask_kind::causal, mask_kind::scattered}) {
     auto p = gradient_problem(kind, 60 + static_cast<std::uint64_t>(kind));
     for_each_score_function([&](auto const& function, auto const&) {
       for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {

@@ -60,7 +60,7 @@ inline bool is_visible_pair(pattern_mask const& m, index_t i, index_t j) {
       return distance % m.a == 0 || distance < m.b;
     case mask_kind::causal_strided:
       return j <= i + m.a && distance % m.b == 0;
-    case mask_kind::irregular:
+    case mask_kind::scattered:
       break;
   }
   index_t const first = i * 7 % 23 - 5, last = i % 6 == 4 ? 0 : i * 5 % 41 + 3;

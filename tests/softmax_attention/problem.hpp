@@ -116,7 +116,7 @@ struct attention_problem {
 
   std::string describe() const {
     constexpr char const* names[] = {"full",    "causal",         "window",   "block_local",
-                                     "strided", "causal_strided", "irregular"};
+                                     "strided", "causal_strided", "scattered"};
     std::ostringstream out;
     out << type_name<T>() << " ";
     if (sparse)
@@ -227,7 +227,7 @@ void share(attention_problem<T>& p, bool keys, bool bias) {
 
 inline constexpr mask_kind all_mask_kinds[] = {
     mask_kind::full,    mask_kind::causal,         mask_kind::window,   mask_kind::block_local,
-    mask_kind::strided, mask_kind::causal_strided, mask_kind::irregular};
+    mask_kind::strided, mask_kind::causal_strided, mask_kind::scattered};
 constexpr mask_kind mask_kind_of(std::uint64_t seed) {
   return static_cast<mask_kind>(seed % mask_kinds);
 }

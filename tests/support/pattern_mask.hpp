@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks selected at run time, so that attention is compiled only twice: the library's masks, a
-// combination of two, and an irregular one.
+// combination of two, and one of scattered pairs.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>
@@ -11,7 +11,7 @@
 
 namespace support {
 
-enum class mask_kind { full, causal, window, block_local, strided, causal_strided, irregular };
+enum class mask_kind { full, causal, window, block_local, strided, causal_strided, scattered };
 inline constexpr int mask_kinds = 7;
 
 struct pattern_mask {
@@ -31,7 +31,7 @@ struct pattern_mask {
       case mask_kind::causal_strided:
         return mask::both{mask::causal{a}, mask::strided{b}}.range(query, keys);
       // Unsorted, exceeds [0, keys), and is empty for some queries.
-      case mask_kind::irregular:
+      case mask_kind::scattered:
         return {query * 7 % 23 - 5, query % 6 == 4 ? 0 : query * 5 % 41 + 3};
       default:
         return {0, keys};
@@ -42,7 +42,7 @@ struct pattern_mask {
     if (kind == mask_kind::strided) return mask::strided{a, b}.allows(query, key);
     if (kind == mask_kind::causal_strided)
       return mask::both{mask::causal{a}, mask::strided{b}}.allows(query, key);
-    if (kind != mask_kind::irregular) return true;
+    if (kind != mask_kind::scattered) return true;
     auto const hash = static_cast<std::uint64_t>(query * 131 + key) * 0x9e3779b97f4a7c15u;
     return (hash >> 40) % 3 != 0;
   }
@@ -60,7 +60,7 @@ struct range_mask {
 };
 constexpr bool is_range(pattern_mask const& mask) {
   return mask.kind != mask_kind::strided && mask.kind != mask_kind::causal_strided &&
-         mask.kind != mask_kind::irregular;
+         mask.kind != mask_kind::scattered;
 }
 
 }  // namespace support

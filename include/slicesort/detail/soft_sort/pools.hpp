@@ -62,6 +62,7 @@ struct pool_stack {
     weights[i * pitch] = pool.weight;
   }
   // `end` is the first row behind the pool, value(r) is s of row r.
+  SLICESORT_HD_UNCHECKED
   template <class Value>
   SLICESORT_HD row_pool load(index_t i, index_t end, Value const& value) const {
     index_t const start = static_cast<index_t>(starts[i * pitch]);
@@ -124,6 +125,7 @@ struct isotonic_regression {
   }
 
   // Stores the pools of a column to the stack. Returns their number. value(r) is s of row r.
+  SLICESORT_HD_UNCHECKED
   template <class Math, class Value>
   SLICESORT_HD index_t find_pools(Math& math, Value const& value, pool_stack const& stack) const {
     if (rows == 0) return 0;
@@ -149,6 +151,7 @@ struct isotonic_regression {
 
   // Calls write(row, result) for the rows of a pool. value(r) is not called for a row before the
   // pool. Rows of soft_sort that are alone in their pool keep their value and are skipped.
+  SLICESORT_HD_UNCHECKED
   template <class Math, class Value, class Write>
   SLICESORT_HD void for_each_result(Math& math, row_pool const& pool, Value const& value,
                                     Write const& write) const {
@@ -188,6 +191,7 @@ struct pool_gradient {
   double sign;  // of s: 1 or -1
 
   // `exponentials` is scratch memory: element n is at [n * pitch].
+  SLICESORT_HD_UNCHECKED
   template <class Math, class Gradient, class Value, class Write>
   SLICESORT_HD void operator()(Math& math, index_t start, index_t end, double* exponentials,
                                index_t pitch, Gradient const& gradient, Value const& value,

@@ -170,14 +170,10 @@ def run_group(group: CaseGroup, commands: dict[str, list[str]], run_log: RunLog,
             print("\n".join(program.stderr_lines), file=sys.stderr)
             raise ProgramFailed(f"the bench program ended with status {program.status} in {group.title}")
     for key, program in programs.items():
-        run_log.add({"part": key, "context": program.context})
-        for case in program.results:
-            run_log.add({"part": key, "group": group.id, "case": case})
+        run_log.add({"part": key, "context": program.context}, *({"part": key, "group": group.id, "case": case} for case in program.results))
         if program.status == 1:
             progress.clear()
             print("\n".join(line for line in program.stderr_lines if line.startswith("WRONG")), file=sys.stderr)
     if torch:
-        for line in torch.end_group():
-            run_log.add({"part": "torch", "group": group.id, "case": line})
-        run_log.add({"part": "torch", "context": torch.context})
+        run_log.add(*({"part": "torch", "group": group.id, "case": line} for line in torch.end_group()), {"part": "torch", "context": torch.context})
     return all(program.status == 0 for program in programs.values())

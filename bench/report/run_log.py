@@ -36,10 +36,11 @@ class RunLog:
             self.path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         return lines
 
-    def add(self, line: dict) -> None:
-        self.lines.append(line)
+    def add(self, *lines: dict) -> None:
+        """Writes all lines at once, so that an interruption does not part the cases of a group."""
+        self.lines += lines
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write("".join(json.dumps(line) + "\n" for line in lines))
 
     def has_all_cases(self, group: str, cases: set[str]) -> bool:
         """True if the log has all cases of a group. Incomplete groups are timed again, because only cases of the same rounds

@@ -125,26 +125,13 @@ struct host_implementation<top_k_op<Order>> {
       column.nan_last = params.config.nan_last && tile.flip[c] != 0;
       if (column.k > 0) store(tile, c, select_rows(set, column), column.k);
       for (index_t i = tile.valid[c]; i < std::min(tile.rows, tile.stored_rows); ++i)
-        store_row(tile, c, i, i);
+        copy_tile_row(tile, c, i, i);
     }
   }
   template <class T, class Candidate>
   static void store(column_tile<T> const& tile, int c, Candidate const* selected, std::size_t k) {
     for (std::size_t i = 0; i < k; ++i)
-      store_row(tile, c, static_cast<index_t>(i), static_cast<index_t>(selected[i].row()));
-  }
-  // Stores row `source` of column c as its output row i.
-  template <class T>
-  static void store_row(column_tile<T> const& tile, int c, index_t i, index_t source) {
-    if (tile.y != nullptr)
-      tile.y[tile.y_layout.start[c] + i * tile.y_layout.pitch] =
-          tile.x[tile.x_layout.start[c] + source * tile.x_layout.pitch];
-    if (tile.perm == nullptr) return;
-    index_t const offset = tile.perm_layout.start[c] + i * tile.perm_layout.pitch;
-    if (tile.perm_width == index_width::bits16)
-      static_cast<std::uint16_t*>(tile.perm)[offset] = static_cast<std::uint16_t>(source);
-    else
-      static_cast<std::uint32_t*>(tile.perm)[offset] = static_cast<std::uint32_t>(source);
+      copy_tile_row(tile, c, static_cast<index_t>(i), static_cast<index_t>(selected[i].row()));
   }
 };
 

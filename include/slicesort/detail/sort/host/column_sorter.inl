@@ -57,16 +57,8 @@ class column_sorter {
   }
   // Copies rows from `first` on unchanged.
   void copy_rows(std::size_t first) const {
-    for (std::size_t i = first; i < stored(static_cast<std::size_t>(tile_.rows)); ++i) {
-      index_t const row = destination(tile_, i);
-      if (y_ != nullptr)
-        y_[row * tile_.y_layout.pitch] = x_[static_cast<index_t>(i) * tile_.x_layout.pitch];
-      if (tile_.perm == nullptr) continue;
-      if (tile_.perm_width == index_width::bits16)
-        perm<std::uint16_t>()[row * tile_.perm_layout.pitch] = static_cast<std::uint16_t>(i);
-      else
-        perm<std::uint32_t>()[row * tile_.perm_layout.pitch] = static_cast<std::uint32_t>(i);
-    }
+    for (std::size_t i = first; i < stored(static_cast<std::size_t>(tile_.rows)); ++i)
+      copy_tile_row(tile_, column_, destination(tile_, i), static_cast<index_t>(i));
   }
   // Returns how many of the first `rows` sorted rows are stored.
   std::size_t stored(std::size_t rows) const {

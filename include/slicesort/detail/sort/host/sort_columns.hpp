@@ -95,17 +95,7 @@ void set_up_tile(columns_to_sort<T, Order> const& params, column_range const& co
 template <class T>
 void copy_rows_past_tile(column_tile<T> const& tile) {
   for (int c = 0; c < tile.width; ++c)
-    for (index_t i = tile.rows; i < tile.stored_rows; ++i) {
-      if (tile.y != nullptr)
-        tile.y[tile.y_layout.start[c] + i * tile.y_layout.pitch] =
-            tile.x[tile.x_layout.start[c] + i * tile.x_layout.pitch];
-      if (tile.perm == nullptr) continue;
-      index_t const offset = tile.perm_layout.start[c] + i * tile.perm_layout.pitch;
-      if (tile.perm_width == index_width::bits16)
-        static_cast<std::uint16_t*>(tile.perm)[offset] = static_cast<std::uint16_t>(i);
-      else
-        static_cast<std::uint32_t*>(tile.perm)[offset] = static_cast<std::uint32_t>(i);
-    }
+    for (index_t i = tile.rows; i < tile.stored_rows; ++i) copy_tile_row(tile, c, i, i);
 }
 
 // Sorts all columns; scratch_of(thread) returns the scratch memory of a thread.

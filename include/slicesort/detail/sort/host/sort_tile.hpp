@@ -44,6 +44,20 @@ struct column_tile {
   unsigned char* scratch;  // tile_scratch_bytes<T>(rows)
 };
 
+// Copies row `source` of column c to row `row` of the outputs.
+template <class T>
+void copy_tile_row(column_tile<T> const& tile, int c, index_t row, index_t source) {
+  if (tile.y != nullptr)
+    tile.y[tile.y_layout.start[c] + row * tile.y_layout.pitch] =
+        tile.x[tile.x_layout.start[c] + source * tile.x_layout.pitch];
+  if (tile.perm == nullptr) return;
+  index_t const offset = tile.perm_layout.start[c] + row * tile.perm_layout.pitch;
+  if (tile.perm_width == index_width::bits16)
+    static_cast<std::uint16_t*>(tile.perm)[offset] = static_cast<std::uint16_t>(source);
+  else
+    static_cast<std::uint32_t*>(tile.perm)[offset] = static_cast<std::uint32_t>(source);
+}
+
 // Distance between the panels of a tile (see tile_sorter.inl), in rows of scratch. A gap follows
 // every 256 or more rows, so that panels and rows of power-of-two lengths do not map to the same
 // cache sets.

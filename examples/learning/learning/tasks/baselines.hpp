@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -88,39 +89,43 @@ inline constexpr baseline_classifier baseline_classifiers[] = {
     {"first operator, its extreme digit, number of sublists", detail::extreme_digit},
     {"first operator, its digits, the next operators", detail::next_operators}};
 
-/// Returns the accuracy of a baseline classifier.
-inline double baseline_accuracy(task const& source, baseline_classifier const& baseline,
-                                index_t training_samples, index_t test_samples) {
+using baseline_accuracies = std::array<double, std::size(baseline_classifiers)>;
+
+/// Returns the accuracies of all baseline classifiers, which see the same samples.
+inline baseline_accuracies measure_baselines(task const& source, index_t training_samples,
+                                             index_t test_samples) {
   using label_counts = std::array<int, 10>;
-  std::unordered_map<std::uint64_t, label_counts> by_features, by_first;
+  std::unordered_map<std::uint64_t, label_counts> by_features[std::size(baseline_classifiers)];
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(source.shape().length));
   sample s;
   s.tokens = tokens.data();
   for (index_t i = 0; i < training_samples; ++i) {
     source.write(split::training, i, s);
-    auto const label = static_cast<std::size_t>(s.label);
-    ++by_features[baseline.features(s)][label];
-    ++by_first[detail::first_token(s)][label];
+    for (std::size_t k = 0; k < std::size(by_features); ++k)
+      ++by_features[k][baseline_classifiers[k].features(s)][static_cast<std::size_t>(s.label)];
   }
-  index_t correct = 0;
+  baseline_accuracies accuracies{};
   for (index_t i = 0; i < test_samples; ++i) {
     source.write(split::test, i, s);
-    auto const found = by_features.find(baseline.features(s));
-    label_counts const& counts =
-        found != by_features.end() ? found->second : by_first[detail::first_token(s)];
-    auto const predicted = std::max_element(counts.begin(), counts.end()) - counts.begin();
-    correct += predicted == s.label ? 1 : 0;
+    for (std::size_t k = 0; k < std::size(by_features); ++k) {
+      auto const found = by_features[k].find(baseline_classifiers[k].features(s));
+      label_counts const& counts =
+          found != by_features[k].end() ? found->second : by_features[1][detail::first_token(s)];
+      auto const predicted = std::max_element(counts.begin(), counts.end()) - counts.begin();
+      accuracies[k] += predicted == s.label ? 1 : 0;
+    }
   }
-  return static_cast<double>(correct) / static_cast<double>(test_samples);
+  for (double& accuracy : accuracies) accuracy /= static_cast<double>(test_samples);
+  return accuracies;
 }
 
 /// Returns the accuracies of all baseline classifiers as a line of JSON.
 inline std::string baselines_as_json(task const& samples) {
   constexpr index_t training_samples = 20000;
+  auto const accuracies = measure_baselines(samples, training_samples, samples.size(split::test));
   log_entry line("baselines");
-  for (baseline_classifier const& baseline : baseline_classifiers)
-    line.add(baseline.name,
-             baseline_accuracy(samples, baseline, training_samples, samples.size(split::test)));
+  for (std::size_t k = 0; k < accuracies.size(); ++k)
+    line.add(baseline_classifiers[k].name, accuracies[k]);
   return line.text();
 }
 

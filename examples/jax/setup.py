@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import jax
+import python_package
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -12,6 +13,11 @@ FOLDER = Path(__file__).resolve().parent
 SOURCES = sorted(str(path.relative_to(FOLDER)) for path in (FOLDER / "csrc").glob("*.cpp"))
 INCLUDE = [word for path in (jax.ffi.include_dir(), FOLDER / "../../include") for word in ("-isystem", str(path))]
 HEADERS = [str(path) for folder in ("csrc", "../bindings", "../../include") for path in (FOLDER / folder).rglob("*")]
+
+
+class WheelOfLibraries(python_package.bdist_wheel):
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
 
 
 class BuildLibraries(build_ext):
@@ -44,6 +50,6 @@ CUDA = Extension("slicesort_jax.cuda", [s for s in SOURCES if not s.endswith("li
 BUILD = (FOLDER / "../../build/examples-jax").resolve()
 BUILD.mkdir(parents=True, exist_ok=True)
 
-setup(ext_modules=[HOST, CUDA] if os.environ.get("SLICESORT_CUDA") == "1" else [HOST],
-      cmdclass={"build_ext": BuildLibraries},
+setup(version=python_package.version(), license="Apache-2.0", ext_modules=[HOST, CUDA] if os.environ.get("SLICESORT_CUDA") == "1" else [HOST],
+      cmdclass={"bdist_wheel": WheelOfLibraries, "build_ext": BuildLibraries},
       options={"build": {"build_base": str(BUILD)}, "egg_info": {"egg_base": str(BUILD)}})

@@ -4,6 +4,7 @@ CUDA. SLICESORT_CUDA=1 or 0 overrides the choice."""
 import os
 from pathlib import Path
 
+import python_package
 import torch
 from setuptools import setup
 from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CppExtension, CUDAExtension
@@ -27,6 +28,7 @@ BUILD = (FOLDER / "../../build/examples-torch").resolve()
 BUILD.mkdir(parents=True, exist_ok=True)
 
 setup(
+    version=python_package.version(), license="Apache-2.0",
     ext_modules=[extension],
     cmdclass={"build_ext": BuildExtension},
     options={"bdist_wheel": {"py_limited_api": "cp310"}, "build": {"build_base": str(BUILD)}, "egg_info": {"egg_base": str(BUILD)}},

@@ -24,7 +24,8 @@ SLICESORT_TYPES_BEGIN
 /// `std::uint16_t` (65536), or a 32-bit type. Groups of one row have no state.
 using saved_order = saved_argument<index_tensor3>;
 
-/// State of `csp` as `backward` reads it.
+/// State of `csp` as `backward` reads it, `[batch, rows, channels]` with the rows and the type of
+/// `saved_order`.
 using const_saved_order = const_saved_argument<const_index_tensor3>;
 
 SLICESORT_TYPES_END

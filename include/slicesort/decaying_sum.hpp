@@ -27,14 +27,17 @@ enum class decay_numbers { real, complex };
 enum class decay_direction { forward, reverse, both };
 
 /// Decays a, `[1, numbers, 1, channels]`, or per row, `[batch, numbers, length, channels]`, and
-/// output weights w, `[1, numbers, 1, channels]`. Without w, all weights are 1.
+/// output weights w, `[1, numbers, 1, channels]`. Without w, all weights are 1. Both have the
+/// element type of x.
 template <class T>
 struct decay_inputs {
   tensor4<T const> a;
   tensor4<T const> w{};
 };
 
-/// Gradients of x, a and w, each with the shape of its input. Pass `{}` for one that is not needed.
+/// Gradients of x, a and w, each with the shape and element type of its input: dx `[batch, length,
+/// channels]`, da `[batch or 1, numbers, length or 1, channels]`, dw `[1, numbers, 1, channels]`.
+/// Pass `{}` for one that is not needed.
 template <class T>
 struct decay_gradients {
   tensor3<T> dx{};
@@ -42,7 +45,8 @@ struct decay_gradients {
 };
 
 /// States before the first row of a walk and behind its last valid row, `[batch, numbers, 1,
-/// channels]`. Without `initial`, the state starts at 0. Both may be the same view.
+/// channels]`, of the accumulator's type (double for double, else float). Without `initial`, the
+/// state starts at 0. Both may be the same view.
 template <class A>
 struct decay_states {
   tensor4<A const> initial{};
@@ -51,7 +55,7 @@ struct decay_states {
 
 /// States for backward: `initial` is the input of forward; `dlast` is the gradient of the last
 /// state, 0 if omitted; `dinitial` receives that of the initial one. `dlast` and `dinitial` may be
-/// the same view.
+/// the same view. All are `[batch, numbers, 1, channels]` of the accumulator's type.
 template <class A>
 struct decay_state_gradients {
   tensor4<A const> initial{}, dlast{};

@@ -155,6 +155,11 @@ SLICESORT_DETAIL_END
 SLICESORT_OPERATORS_BEGIN
 
 /// A permutation matrix: the stable order of the channel.
+///
+/// - **Shapes** and types of x and the other tensors are those of the operator, with any element
+///   type; the matrix has `[length, length]` doubles, that of attention `[queries, keys]`.
+/// - **Errors** those of the operator, and `invalid_argument` that names `batch`, `channel` or
+///   `head`.
 template <class Order, class X>
 dense_matrix equivalent_matrix(slicing_sort<Order> const& op, X const& x, index_t batch,
                                index_t channel, forward_options options = {}) {

@@ -113,6 +113,7 @@ struct basic_cuda {
     return {stream};
   }
 };
+/// Runs on a CUDA stream with the default tuning: `exec::cuda{stream}`.
 using cuda = basic_cuda<>;
 
 /// Checks a call without running it: `op.forward(exec::dry_run{exec}, x, y, memory)` returns the

@@ -42,8 +42,9 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// Tags that distinguish the two kinds of per-axis values: extents, and strides in elements.
+/// Tag of per-axis values that are extents.
 struct extents_kind {};
+/// Tag of per-axis values that are strides, in elements.
 struct strides_kind {};
 
 /// One value per axis of `[batch, length, channels]`; converts from integers of any type.
@@ -125,14 +126,18 @@ struct stack_axes {
   SLICESORT_HD_ABI_TAG constexpr bool empty() const { return outer == 0 || tensor().empty(); }
 };
 
-/// Shape and strides of `tensor3`.
+/// Shape of `tensor3`, `[batch, length, channels]`.
 using extents3 = axes3<extents_kind>;
+/// Strides of `tensor3`, in elements.
 using strides3 = axes3<strides_kind>;
-/// Shape and strides of `tensor4`.
+/// Shape of `tensor4`, `[batch, heads, length, channels]`.
 using extents4 = axes4<extents_kind>;
+/// Strides of `tensor4`, in elements.
 using strides4 = axes4<strides_kind>;
-/// Shape and strides of `tensor_stack`, such as the weights of a chain's factors.
+/// Shape of `tensor_stack`, `[outer, batch, length, channels]`, such as that of the weights of a
+/// chain's factors.
 using stack_extents = stack_axes<extents_kind>;
+/// Strides of `tensor_stack`, in elements.
 using stack_strides = stack_axes<strides_kind>;
 
 /// Strides of a contiguous tensor, channels fastest.

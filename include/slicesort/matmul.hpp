@@ -30,7 +30,8 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// Views matrices `[batch, heads, rows, columns]` as their transposes, without a copy.
+/// Views matrices `[batch, heads, rows, columns]` of any element type, as their transposes, without
+/// a copy.
 template <class T>
 SLICESORT_HD_ABI_TAG constexpr tensor4<T> transposed(tensor4<T> x) {
   extents4 const e = x.extents();

@@ -14,7 +14,8 @@ SLICESORT_TYPES_BEGIN
 /// (`std::int32_t`, `std::uint32_t`).
 using saved_maximum = saved_argument<index_tensor3>;
 
-/// The state of `max_exchange` as `backward` reads it.
+/// The state of `max_exchange` as `backward` reads it: `[batch, 1, channels]`, of the types of
+/// `saved_maximum`.
 using const_saved_maximum = const_saved_argument<const_index_tensor3>;
 
 SLICESORT_TYPES_END

@@ -19,6 +19,7 @@ SLICESORT_TYPES_BEGIN
 struct uniform_weights_t {
   SLICESORT_ABI_TAG explicit uniform_weights_t() = default;
 };
+/// Weights argument of a call with uniform weights.
 inline constexpr uniform_weights_t uniform_weights{};
 
 SLICESORT_TYPES_END

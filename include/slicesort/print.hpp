@@ -183,6 +183,10 @@ SLICESORT_DETAIL_END
 
 SLICESORT_OPERATORS_BEGIN
 
+/// Prints a view of any shape and element type, the extents or strides of one, or a 16-bit number.
+/// Reads the memory of the view, which the host must be able to read; `shape_only` does not.
+///
+/// - **Errors** those of the stream and of allocation.
 template <bool Const>
 std::ostream& operator<<(std::ostream& stream, basic_index_tensor3<Const> view) {
   return stream << detail::with_printer(view,

@@ -16,10 +16,11 @@ SLICESORT_TYPES_BEGIN
   "slicesort: the saved state must be a view of std::uint16_t, std::int32_t or std::uint32_t (of " \
   "csp also std::uint8_t), not const where it is written."
 
-/// Replaces the saved state if no backward call follows.
+/// Type of `no_saved`.
 struct no_saved_t {
   SLICESORT_ABI_TAG explicit no_saved_t() = default;
 };
+/// Replaces the saved state if no backward call follows.
 inline constexpr no_saved_t no_saved{};
 
 /// Width of one saved index. 16 bits are enough for lengths up to 65536. Operators that save rows
@@ -39,7 +40,8 @@ SLICESORT_DETAIL_END
 
 SLICESORT_TYPES_BEGIN
 
-/// A `[batch, length, channels]` view whose index width is known at run time.
+/// A `[batch, length, channels]` view of indices whose width is known at run time: `std::uint8_t`,
+/// `std::uint16_t`, `std::int32_t` or `std::uint32_t`.
 template <bool Const>
 class basic_index_tensor3 {
  public:
@@ -76,7 +78,9 @@ class basic_index_tensor3 {
   index_width width_ = index_width::bits32;
 };
 
+/// Indices `[batch, length, channels]` that a call writes, of any index type.
 using index_tensor3 = basic_index_tensor3<false>;
+/// Indices `[batch, length, channels]` that a call reads, of any index type.
 using const_index_tensor3 = basic_index_tensor3<true>;
 
 SLICESORT_TYPES_END
@@ -135,7 +139,8 @@ struct const_saved_argument {
 /// `no_saved` skips it.
 using saved_permutation = saved_argument<index_tensor3>;
 
-/// State of a sort as `backward` reads it.
+/// State of a sort as `backward` reads it: `[batch, length, channels]`, of the types of
+/// `saved_permutation`.
 using const_saved_permutation = const_saved_argument<const_index_tensor3>;
 
 SLICESORT_TYPES_END

@@ -16,6 +16,7 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Error** relative, up to 3 epsilons (distances from 1 to the next number). 0 where exp(x) is
 ///   subnormal; NaN propagates.
 /// - **Bits** are the same on every processor, instruction set and device.
+/// - **Errors** other types do not compile; nothing is checked at run time.
 template <class A>
 SLICESORT_HD A sigmoid(A x) {
   static_assert(std::is_same_v<A, float> || std::is_same_v<A, double>,

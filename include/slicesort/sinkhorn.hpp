@@ -32,8 +32,9 @@ struct row_and_column_lengths : row_lengths {
       : row_lengths(rows), column_lengths(columns.lengths) {}
 };
 
-/// Options of `sinkhorn`'s forward and backward; lengths must be the same in both.
+/// Options of `sinkhorn`'s forward.
 using sinkhorn_options = options_of<row_and_column_lengths>;
+/// Options of `sinkhorn`'s backward; lengths must be the same as in forward.
 using sinkhorn_backward_options = options_of<mode_option, row_and_column_lengths>;
 
 SLICESORT_TYPES_END

@@ -23,7 +23,8 @@ struct saved_pools {
   SLICESORT_ABI_TAG saved_pools(no_saved_t) : saving(false) {}
 };
 
-/// The state of `soft_sort` and `soft_rank` as `backward` reads it.
+/// The state of `soft_sort` and `soft_rank` as `backward` reads it: two tensors `[batch, length,
+/// channels]` of the types of `saved_pools`.
 struct const_saved_pools {
   const_index_tensor3 perm, pools;
 
@@ -177,7 +178,8 @@ using soft_slicing_sort = soft_sort<Regularization, Order>;
 ///   0, and other rows do not change.
 /// - **Saved** `perm` and `pools` of the sorted column; or `no_saved`.
 /// - **Lengths** only valid rows are ranked; the others of y and dx are 0.
-/// - **Aliasing, errors, determinism, cost** as `soft_sort`.
+/// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
+/// - **Aliasing, determinism, cost** as `soft_sort`.
 ///
 /// @tparam Regularization `regularization::l2` or `regularization::entropic`.
 /// @tparam Order selects the channels that ascend, as in `slicing_sort`.

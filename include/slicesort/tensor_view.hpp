@@ -189,8 +189,9 @@ class tensor_stack : public strided_view<T, stack_extents, stack_strides> {
   }
 };
 
-/// Views `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without a copy.
-/// `heads` must divide the channels; otherwise every operator rejects the view.
+/// Views `[batch, length, heads * channels]` as `[batch, heads, length, channels]`, without a copy,
+/// for any element type. `heads` must divide the channels; otherwise every operator rejects the
+/// view.
 template <class T>
 SLICESORT_HD_ABI_TAG constexpr tensor4<T> split_heads(tensor3<T> x, index_t heads) {
   extents3 const e = x.extents();

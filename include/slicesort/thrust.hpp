@@ -12,6 +12,8 @@ SLICESORT_TYPES_BEGIN
 
 /// Converts a Thrust policy to a policy for its stream: `cuda_exec(thrust::cuda::par.on(stream))`.
 /// Unlike Thrust's algorithms, a call with it never waits.
+///
+/// - **Errors** none.
 template <class Policy>
 SLICESORT_ABI_TAG exec::cuda cuda_exec(thrust::cuda_cub::execution_policy<Policy> const& policy) {
   return {

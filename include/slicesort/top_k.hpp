@@ -21,7 +21,8 @@ enum class nan_order { total, last };
 /// (`std::uint16_t`, length <= 65536) or 32-bit (`std::int32_t`, `std::uint32_t`).
 using top_k_indices = saved_argument<index_tensor3>;
 
-/// Indices of `top_k` as `backward` reads them.
+/// Indices of `top_k` as `backward` reads them: `[batch, k, channels]`, of the types of
+/// `top_k_indices`.
 using const_top_k_indices = const_saved_argument<const_index_tensor3>;
 
 SLICESORT_TYPES_END

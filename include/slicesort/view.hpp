@@ -71,9 +71,10 @@ SLICESORT_DETAIL_END
 
 SLICESORT_OPERATORS_BEGIN
 
-/// The elements of `container` as a contiguous `[batch, length, channels]` tensor. Throws
-/// `invalid_argument` if the container does not hold `extents.size()` elements. A temporary
-/// container does not compile, because the view does not own it.
+/// The elements of `container` as a contiguous `[batch, length, channels]` tensor of its element
+/// type. A temporary container does not compile, because the view does not own it.
+///
+/// - **Errors** `invalid_argument` if the container does not hold `extents.size()` elements.
 template <class Container>
 tensor3<detail::element_of<Container>> view(Container&& container, extents3 extents) {
   detail::require_lvalue<Container>();

@@ -71,7 +71,7 @@ class basic_scratch {
 };
 
 /// Uninitialized bytes on the heap; empty if the allocation fails. Not std::unique_ptr, because
-/// <memory> adds 2,400 lines to every unit.
+/// `<memory>` adds 2,400 lines to every unit.
 class host_bytes {
  public:
   host_bytes() = default;

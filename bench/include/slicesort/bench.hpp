@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Adds your own operator to the arena, next to the operators of the library. `bench/run --with
 /// FILE` compiles FILE into the bench program; your own program links `slicesort::bench`.
-/// docs/arena.md shows both.
+/// docs/arena shows both.
 ///
 ///     slicesort::bench::entry<float, slicesort::bfloat16> const registration("name", my_op{});
 ///

@@ -86,11 +86,11 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_modes(modes) -> None:
     for name, text in (("arena", "(default) compares operators with softmax attention, on text: table, pictures, a page (about four minutes, with "
-                                 "--all several times as long; resumes after an interruption); see docs/arena.md"),
+                                 "--all several times as long; resumes after an interruption); see docs/arena"),
                        ("targets", "checks the performance targets (about ten minutes)"),
                        ("sweep", "checks every operator of the host for cliffs at N = 4096, against 4032 and 4160 (about ten minutes)")):
         modes.add_argument(f"--{name}", dest="mode", action="store_const", const=name, help=text)
-    modes.add_argument("--filter", metavar="REGEX", help="runs the cases whose names match in Google Benchmark; see docs/arena.md for examples")
+    modes.add_argument("--filter", metavar="REGEX", help="runs the cases whose names match in Google Benchmark; see docs/arena for examples")
     modes.add_argument("--list", metavar="REGEX", nargs="?", const="", help="prints the names of the cases that match")
     modes.add_argument("--smoke", dest="mode", action="store_const", const="smoke",
                        help="runs every tiny case once, and a tiny arena with its pictures")
@@ -118,7 +118,7 @@ def _add_options(group) -> None:
     add("--peers", action="store_true",
         help="--arena: also times PyTorch, installed in build/torch-venv (5 GB) unless python3 has it")
     add("--with", metavar="FILE", dest="custom", action="append", type=parse_source_path, default=[],
-        help="adds the user-defined operators of a C++ file (docs/arena.md); may be repeated")
+        help="adds the user-defined operators of a C++ file (docs/arena); may be repeated")
     add("--only", action="store_true", help="--with, --program: compares only your operators and softmax attention")
     add("--program", metavar="PROGRAM", dest="host_program", type=parse_program_path,
         help="runs your program, which links slicesort::bench, instead of building one; results go to ./bench-results")

@@ -17,6 +17,8 @@ SLICESORT_TYPES_BEGIN
 /// In each group, every channel takes the row order of channel `channel`, which itself stays
 /// unchanged (CSP, eq. 5): `out[n] = sorted(w)[rank of v_channel[n] in its group]`. This is the
 /// optimal-transport matching of the two channels.
+///
+/// - **Errors** `invalid_argument` unless `channel` is one of the channels.
 struct reference {
   index_t channel = 0;
 

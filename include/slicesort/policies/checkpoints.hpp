@@ -26,12 +26,13 @@ SLICESORT_ABI_TAG constexpr checkpoints save_every(index_t factors) { return {fa
 /// Saves no states: backward recomputes all of them.
 inline constexpr checkpoints recompute{0};
 
-/// The saved states of a chain, `[checkpoints::states, batch, length, channels]`; `states[s]` is
-/// the input of factor `(s + 1) * every`. `no_saved` skips them.
+/// The saved states of a chain, `[checkpoints::states, batch, length, channels]`, of the element
+/// type of x; `states[s]` is the input of factor `(s + 1) * every`. `no_saved` skips them.
 template <class T>
 using saved_states = saved_argument<tensor_stack<T>>;
 
-/// The saved states of a chain as `backward` reads them; `no_saved` if none were saved.
+/// The saved states of a chain as `backward` reads them: `[checkpoints::states, batch, length,
+/// channels]` of the element type of x; `no_saved` if none were saved.
 template <class T>
 using const_saved_states = saved_argument<tensor_stack<T const>>;
 

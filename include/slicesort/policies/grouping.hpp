@@ -18,6 +18,9 @@ struct group_count {
 };
 
 /// Division of a sequence into groups: a `group_size` or a `group_count`.
+///
+/// - **Errors** `invalid_argument` unless the rows of a group, or the number of groups, are at
+///   least 1.
 class grouping {
  public:
   SLICESORT_ABI_TAG constexpr grouping(group_size size) : rows_(size.rows) {}

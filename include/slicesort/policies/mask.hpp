@@ -35,6 +35,8 @@ struct full {
 
 /// Query `i` attends to keys `0 .. i + offset`. If the queries are the last rows of a longer
 /// sequence of keys, set `offset = keys - queries`.
+///
+/// - **Errors** `invalid_argument` unless `offset` is in -2^40..2^40.
 struct causal {
   index_t offset = 0;
 
@@ -60,6 +62,8 @@ struct causal {
 };
 
 /// Query `i` attends to keys `i - left .. i + right`: a sliding window (Longformer).
+///
+/// - **Errors** `invalid_argument` unless `left` and `right` are in 0..2^40.
 struct window {
   index_t left = 0, right = 0;
 
@@ -89,6 +93,8 @@ struct window {
 
 /// Queries and keys are cut into blocks of `size` rows; a query attends to its own block (local
 /// attention; the chunks of MEGA-chunk).
+///
+/// - **Errors** `invalid_argument` unless `size` is in 1..2^40.
 struct block_local {
   index_t size = 1;
 
@@ -117,6 +123,8 @@ struct block_local {
 /// Query `i` attends to the keys whose distance from `i` is a multiple of `stride`, or less than
 /// `near_by` (Sparse Transformer's strided pattern). With `near_by` 0 it is the local attention of
 /// the Long Range Arena's code, with `stride` blocks.
+///
+/// - **Errors** `invalid_argument` unless `stride` is at least 1, and `near_by` at least 0.
 struct strided {
   index_t stride = 1, near_by = 0;
 
@@ -155,6 +163,8 @@ struct strided {
 };
 
 /// Keys that both masks allow: `both{causal{}, strided{64}}`.
+///
+/// - **Errors** `invalid_argument` unless both masks accept the call.
 template <class A, class B>
 struct both {
   A a;
@@ -202,6 +212,9 @@ both(A, B) -> both<A, B>;
 
 /// Keys that at least one of two masks allows: `either{window{64, 64}, globals{1}}`. Their ranges
 /// must not depend on the number of keys, except for clamping at the last key.
+///
+/// - **Errors** `invalid_argument` unless both masks accept the call; also for ranges that depend
+///   on the number of keys.
 template <class A, class B>
 struct either {
   A a;

@@ -14,9 +14,9 @@
 /// - `bool covers(...)` with the same arguments: true if each of these queries attends to each of
 ///   these keys. False is always safe. Where it is true, `allows` is not called.
 /// - `std::uint64_t query_bits(index_t first_query, index_t key) const`: bit i is set if query
-/// `first_query + i` attends to the key, which is in `[0, keys)`. The host calls it instead of the
-///   functions above for the pairs of a tile, which is faster for patterns that do not consist of
-///   blocks.
+///   `first_query + i` attends to the key, which is in `[0, keys)`. The host calls it instead of
+///   the functions above for the pairs of a tile, which is faster for patterns that do not consist
+///   of blocks.
 /// - `auto for_head(index_t head) const`, or `for_head(index_t sample, index_t head) const`: the
 ///   mask of a head, if masks differ between heads or samples. It has the functions above.
 /// - `char const* validate(index_t keys) const`, or `validate(mask_call) const`: returns null or

@@ -47,6 +47,8 @@ struct descending {};
 
 /// In each head of `channels / heads` channels, the first `floor(channels / heads / 2)` ascend and
 /// the others descend. `channels` must be a multiple of `heads`.
+///
+/// - **Errors** `invalid_argument` unless `heads` is at least 1 and divides the channels.
 struct half_half {
   index_t heads = 1;
 
@@ -63,6 +65,8 @@ struct half_half {
 /// Order-interleave of Sliceformer (eq. 5 and 6): with `layer` in `1..layers` and the column
 /// `i = channel + 1`, `(q, r) = divmod(2^(layers-layer) * i, channels)`; descending if and only if
 /// `q` is odd and `r != 0`. Computed exactly in integers, without the sine of eq. 6.
+///
+/// - **Errors** `invalid_argument` unless `layer` is in 1..layers.
 struct interleave {
   index_t layer = 1;
   index_t layers = 1;
@@ -81,6 +85,9 @@ struct interleave {
 /// `w = max(1, D >> level)` alternate, and the odd blocks descend. If `level > 0`, so do all
 /// channels from (last descending + w) to the end of the head. `channels` must be a multiple of
 /// `heads`.
+///
+/// - **Errors** `invalid_argument` unless `level` is at least 0, and `heads` is at least 1 and
+///   divides the channels.
 struct haar_interleave {
   index_t level = 0;
   index_t heads = 1;

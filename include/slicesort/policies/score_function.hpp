@@ -23,6 +23,8 @@ namespace score_function {
 /// `(1 + erf((s - mean) / (deviation * sqrt(2)))) / 2`, the distribution function of a normal
 /// distribution. With the defaults its value and slope at `sqrt(1/2)` are those of `squared_relu`
 /// (MEGA, Ma et al., 2022, eq. 16).
+///
+/// - **Errors** `invalid_argument` unless `mean` is in -1e15..1e15, and `deviation` in 1e-15..1e15.
 struct laplace {
   double mean = 0.707107, deviation = 0.282095;  ///< up to 1e15; deviation at least 1e-15
 

@@ -59,6 +59,8 @@ struct linear {
 
 /// 0 for channel 0, else `step * (c - 1) mod length` (published code, where `step` is the group
 /// size 2).
+///
+/// - **Errors** `invalid_argument` unless `step` is at least 0.
 struct linear_step {
   index_t step = 2;
 
@@ -73,6 +75,8 @@ struct linear_step {
 /// `channels * floor(c / D) / D mod length` with `D = channels / heads` (CSP, eq. 3 for multi-head
 /// attention): all channels of a head move by the same number of rows, `heads` more than in the
 /// previous head.
+///
+/// - **Errors** `invalid_argument` unless `heads` is at least 1 and divides the channels.
 struct per_head {
   index_t heads = 1;
 
@@ -98,6 +102,9 @@ struct modular {
 /// `round(length^(t / (layers * channels - 1))) - 1` with `t = layer * channels + c`, `layer` in
 /// `0..layers-1`: the paper's `J^(c-1) - 1` with a real J, from 0 in the first channel of the first
 /// layer to `length - 1` in the last channel of the last. `layers * channels` is at most 2^53.
+///
+/// - **Errors** `invalid_argument` unless `layer` is in 0..layers-1, and `layers * channels` at
+///   most 2^53.
 struct power {
   index_t layer = 0;
   index_t layers = 1;
@@ -118,6 +125,9 @@ struct power {
 
 /// `ceil(length^(t / (layers * channels)))` with `t = layer * channels + c`, `layer` in
 /// `0..layers-1` (published code). `layers * channels` is at most 2^53.
+///
+/// - **Errors** `invalid_argument` unless `layer` is in 0..layers-1, and `layers * channels` at
+///   most 2^53.
 struct power_ceil {
   index_t layer = 0;
   index_t layers = 1;
@@ -144,8 +154,10 @@ struct power_ceil {
   }
 };
 
-/// User-supplied integers, one per channel, possibly negative. They must be in host memory, also
-/// for `exec::cuda`, and are read during the call.
+/// User-supplied shifts, `[channels]` of `std::int32_t`, possibly negative. They must be in host
+/// memory, also for `exec::cuda`, and are read during the call.
+///
+/// - **Errors** `invalid_argument` unless there is one shift for every channel.
 struct table {
   tensor1<std::int32_t const> shifts;
 

@@ -39,6 +39,8 @@ namespace topology {
 
 /// Offsets 0, 1, 2, 4, ..., 2^(links - 2), the same in every factor (CHORD of Paramixer, section
 /// 3). `count` 0 means one more link than there are factors.
+///
+/// - **Errors** `invalid_argument` unless there are 1 to 63 links.
 struct chord {
   index_t count = 0;
 
@@ -56,6 +58,8 @@ struct chord {
 
 /// Offsets 0, d, 2d, ..., half * d, -d, -2d, ..., -half * d, with d = 2^m in factor m (CDIL of
 /// Paramixer, section 3).
+///
+/// - **Errors** `invalid_argument` unless `half` is in 0..32767 and there are at most 47 factors.
 struct cdil {
   index_t half = 1;
 
@@ -72,6 +76,8 @@ struct cdil {
 
 /// User-supplied offsets, the same in every factor. A call reads them from host memory, also with
 /// `exec::cuda`.
+///
+/// - **Errors** `invalid_argument` if `list` has elements, but no memory.
 struct offsets {
   tensor1<index_t const> list;
 

@@ -28,6 +28,7 @@ struct grid_tuning {
   int element_threads;
 };
 
+/// Tuning of all operators without selectors.
 SLICESORT_ABI_TAG constexpr grid_tuning default_grid_tuning(device_info, std::size_t) {
   grid_tuning t{};
   t.chunk_elements = index_t{1} << 24;
@@ -139,6 +140,7 @@ struct mix_tuning {
   int backward_factors;
 };
 
+/// Tuning of `sparse_mix` without selectors, for a device.
 SLICESORT_ABI_TAG constexpr mix_tuning default_mix_tuning(device_info device, std::size_t) {
   mix_tuning t{};
   t.tile_bytes = device.shared_bytes;
@@ -163,6 +165,7 @@ struct attention_tuning {
   int backward_buffers;
 };
 
+/// Tuning of `softmax_attention` without selectors.
 SLICESORT_ABI_TAG constexpr attention_tuning default_attention_tuning(device_info, std::size_t) {
   attention_tuning t{};
   t.forward_warps = 4;

@@ -20,6 +20,10 @@ namespace mask {
 ///
 /// No list of blocks is stored. Testing a block takes `random` steps of a shuffle, replayed from a
 /// counter-based hash, so every backend draws the same blocks, regardless of lengths.
+///
+/// - **Errors** `invalid_argument` unless `block` is in 1..2^40, `window` odd and in 1..2^40,
+///   `ends` and `random` in 0..2^40, `pool` in 0..2^62, `keys` the number of keys, and there are at
+///   most 2^31 blocks.
 struct bigbird {
   static constexpr index_t unlimited = index_t{1} << 62,
                            all [[deprecated("use unlimited")]] = unlimited;

@@ -18,6 +18,8 @@ namespace mask {
 /// the last `tail` keys of every block (Sparse Transformer's fixed pattern); with `first_column`
 /// also to the first key of every block, as the Long Range Arena's code does. Published models are
 /// causal: `both{causal{}, fixed{128, 8}}`.
+///
+/// - **Errors** `invalid_argument` unless `block` is in 1..2^40, and `tail` in 0..block.
 struct fixed {
   index_t block = 1, tail = 0;
   bool first_column = false;
@@ -67,6 +69,9 @@ struct fixed {
 
 /// Query `i` attends to keys `i - left * step, ..., i - step, i, i + step, ..., i + right * step`
 /// (Longformer's dilated window).
+///
+/// - **Errors** `invalid_argument` unless `step` is in 1..2^40, and `left * step` and `right *
+///   step` are in 0..2^40.
 struct dilated_window {
   index_t left = 0, right = 0, step = 1;
 
@@ -101,6 +106,8 @@ struct dilated_window {
 
 /// The first `count` queries attend to every key, and every query attends to the first `count` keys
 /// (Longformer's global tokens, a class token): for `either{window{255, 256}, globals{1}}`.
+///
+/// - **Errors** `invalid_argument` unless `count` is in 0..2^40.
 struct globals {
   index_t count = 1;
 
@@ -125,7 +132,10 @@ struct globals {
 /// query block `r` attends to key block `c`. This is the format of
 /// `numpy.packbits(pairs, axis=1, bitorder="little")`. The table must be in device memory for
 /// `exec::cuda` and must not change until backward is done. Queries past the table attend to no
-/// key.
+/// key. Its element type is `std::uint8_t`, its shape `[bytes()]`.
+///
+/// - **Errors** `invalid_argument` unless `block` is in 1..2^40, `keys` and `queries` are those of
+///   the call and at most 2^40, and the table has a bit for every pair of blocks.
 struct block_pairs {
   tensor1<std::uint8_t const> table;
   index_t block = 1;
@@ -193,6 +203,9 @@ struct block_pairs {
 /// previous chunk (Reformer). If `circular`, the first chunk attends to the last one, which may be
 /// shorter. Then `keys` must be the number of keys, and samples must not have lengths, which would
 /// change the last chunk. Without look-back this is `block_local`.
+///
+/// - **Errors** `invalid_argument` unless `size` is in 1..2^40; if `circular`, unless `keys` is the
+///   number of keys and no sample has a length.
 struct chunk_back {
   index_t size = 1;
   bool circular = false;

@@ -17,8 +17,12 @@ SLICESORT_TYPES_BEGIN
 namespace mask {
 
 /// A query attends to the keys whose element is true. `table`: `[batch or 1, heads or 1, queries or
-/// 1, keys]`, any strides; an extent of 1 is shared. With one query it is a padding mask of keys.
-/// Tiles without a true element are skipped; in tiles of true elements no pair is tested again.
+/// 1, keys]` of type bool, any strides; an extent of 1 is shared. With one query it is a padding
+/// mask of keys. Tiles without a true element are skipped; in tiles of true elements no pair is
+/// tested again.
+///
+/// - **Errors** `invalid_argument` unless the extents are those of the call or, except that of the
+///   keys, 1, and no stride is negative.
 struct tensor {
   tensor4<bool const> table;
 
@@ -107,7 +111,11 @@ struct tensor {
 /// Several samples packed into one sequence: a query of segment s attends to the keys of segment s.
 /// Segment s has the queries `offsets[s] .. offsets[s + 1] - 1` (`cu_seqlens`), and these keys too,
 /// or those of `key_offsets`, as many. Offsets must ascend from 0; rows past the last one attend to
-/// nothing. `both{causal{}, segments{offsets}}` is causal in each segment.
+/// nothing. Their type is an integer. `both{causal{}, segments{offsets}}` is causal in each
+/// segment.
+///
+/// - **Errors** `invalid_argument` unless `offsets` has an element, and `key_offsets`, if any, as
+///   many.
 template <class Offset = index_t>
 struct segments {
   tensor1<Offset const> offsets, key_offsets{};

@@ -64,7 +64,8 @@ view_info check_state(checker& c, char const* name, tensor4<T> state, extents4 e
 template <class Params>
 void check_call_with_states(checker& c, Params const& params) {
   check_state_support(c, params.feature.kind, params.causal);
-  if (params.lengths.keys.data() != params.lengths.queries.data())
+  if (!have_same_elements(describe("lengths", params.lengths.keys, false),
+                          describe("query_lengths", params.lengths.queries, false)))
     c.fail(error_kind::argument,
            "query_lengths must be the same view as lengths where a call has states");
 }

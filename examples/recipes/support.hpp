@@ -37,7 +37,7 @@
 namespace recipes {
 
 namespace ss = slicesort;
-using ss::extents3, ss::extents4, ss::index_t, ss::tensor3, ss::tensor4;
+using ss::extents3, ss::extents4, ss::index_t, ss::strides4, ss::tensor3, ss::tensor4;
 
 // Type in which intermediate results of few elements are stored.
 template <class T>
@@ -143,6 +143,19 @@ template <class T>
 RECIPES_HD T& element(tensor4<T> const& x, position const& p) {
   return x(p.batch, p.head, p.row, p.channel);
 }
+// The elements of a row.
+template <class T>
+struct row_elements {
+  T* data;
+  index_t stride;
+
+  RECIPES_HD T& operator[](index_t channel) const { return data[channel * stride]; }
+};
+template <class T>
+RECIPES_HD row_elements<T> row_of(tensor4<T> const& x, position const& p) {
+  strides4 const s = x.strides();
+  return {x.data() + p.batch * s.batch + p.head * s.heads + p.row * s.length, s.channels};
+}
 template <class F>
 struct call_for_position {
   extents4 e;
@@ -174,6 +187,25 @@ void for_each_position(Exec const& exec, extents4 e, F const& f) {
     for_each_index(exec, e.size(), call_for_position<F>{e, f});
   }
 }
+// Calls `f.row(position)(channel)` for every element of a tensor, in any order. On the host, the
+// tensors of a row are found once.
+template <class F>
+struct call_for_element {
+  F f;
+
+  RECIPES_HD void operator()(position const& p) const { f.row(p)(p.channel); }
+};
+template <class Exec, class F>
+void for_each_element(Exec const& exec, extents4 e, F const& f) {
+  if constexpr (Exec::backend::host_memory) {
+    for_each_row(exec, e, [&](position const& p) {
+      auto const row = f.row(p);
+      for (index_t c = 0; c < e.channels; ++c) row(c);
+    });
+  } else {
+    for_each_position(exec, e, call_for_element<F>{f});
+  }
+}
 
 RECIPES_HD inline bool is_valid(ss::row_lengths const& rows, position const& p) {
   return rows.lengths.data() == nullptr || p.row < rows.lengths(p.batch);
@@ -185,6 +217,22 @@ RECIPES_HD double to_double(T const& value) {
 template <class T>
 RECIPES_HD T rounded(double value) {
   return static_cast<T>(static_cast<accumulator<T>>(value));
+}
+
+// The numbers of a row that is read: zeros if it is past the lengths, or past the rows of x.
+template <class T>
+struct row_numbers {
+  row_elements<T const> elements;
+  bool is_zero;
+
+  RECIPES_HD double operator[](index_t channel) const {
+    return is_zero ? 0 : to_double(elements[channel]);
+  }
+};
+template <class T>
+RECIPES_HD row_numbers<T> numbers_of(tensor4<T const> const& x, ss::row_lengths const& rows,
+                                     position const& p) {
+  return {row_of(x, p), p.row >= x.extents().length || !is_valid(rows, p)};
 }
 
 // to = scale * from, or to += scale * from, with zeros for rows past the lengths.

@@ -109,7 +109,8 @@ class linear_attention {
 
   /// Shape of the state of causal calls with q, v and w of these shapes, `[batch, v.heads, 1,
   /// elements]`. With r features, the elements are, in order: the number of keys in the partial
-  /// tile of 64 keys; the number of full tiles before it; the largest `<w, z>` of their keys
+  /// tile of 64 keys; the number of full tiles before it (calls read both from head 0, and write
+  /// them to all heads); the largest `<w, z>` of their keys
   /// (random_exp); S and Z of the full tiles, `[r, values]` and `[r]`; phi(k), v and the running
   /// maxima of the partial tile, `[63, r]`, `[63, values]` and `[63]`. Unused elements are 0.
   extents4 state_extents(extents4 q, extents4 v, extents3 w = {}) const {

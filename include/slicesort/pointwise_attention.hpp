@@ -63,7 +63,7 @@ class pointwise_attention {
       detail::is_mask<Mask>::value,
       "slicesort: a mask needs `key_range range(index_t query, index_t keys) const` or `bool "
       "allows(index_t query, index_t key) const`.");
-  static_assert(detail::is_score_function<Function>::value,
+  static_assert(detail::has_valid_score_types<Function>(),
                 "slicesort: a score function needs `A value(A score) const` and `A slope(A score) "
                 "const` for A = float and double.");
   static_assert(std::is_trivially_copyable_v<Function>,

@@ -5,6 +5,7 @@
 #include "call.hpp"
 #include "oracle.hpp"
 #include "pieces.hpp"
+#include "support/executors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 using namespace support;
@@ -173,6 +175,85 @@ TEST_CASE_TEMPLATE("user-defined maps", T, float, double, float16, bfloat16) {
     });
 }
 
+// A call reads the position from head 0, and writes it to all heads.
+TEST_CASE("heads of a sample have one position") {
+  for (std::size_t feature : {feature_index::relu, feature_index::random_exp})
+    for (index_t rows : {0, 9}) {
+      auto const sequence = make_problem(79, feature);
+      auto const initial = state_after(rows_of(sequence, 0, 70));
+      auto const problem = rows_of(sequence, 70, rows);
+      auto altered = initial;
+      double* const head = altered.data() + altered.size() / 2;
+      head[ss::detail::linear_state_layout::rows] = 63;
+      head[ss::detail::linear_state_layout::tiles] = std::nan("");
+      for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
+        CAPTURE(describe_exec(exec));
+        auto const expected = run_piece(problem, exec, initial, initial),
+                   actual = run_piece(problem, exec, altered, initial);
+        CHECK(same_results(actual.rows, expected.rows));
+        CHECK(same_bits(actual.last, expected.last));
+        CHECK(same_bits(actual.dinitial, expected.dinitial));
+      });
+    }
+}
+
+// A state holds the position as numbers of rows and tiles, so no memory is needed to be there.
+TEST_CASE("positions beyond 2^36 rows") {
+  auto problem = make_problem(65, feature_index::relu);
+  problem.feature = ss::feature::relu{0.25};
+  for (double tiles : {std::ldexp(1.0, 30), std::ldexp(1.0, 40)})
+    for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
+      CAPTURE(describe_exec(exec));
+      custom_feature const feature{custom_feature_kind::row_scaled, 0.25};
+      with_feature(feature, problem, [&](auto const& op) {
+        linear_pieces<double, std::decay_t<decltype(op)>> piece(problem, op, exec, {0, 65});
+        linear_state<double> initial(static_cast<std::size_t>(piece.state_extents().size()));
+        ss::detail::linear_state_layout const layout{2, 3};
+        REQUIRE(initial.size() == 2 * static_cast<std::size_t>(layout.size()));
+        initial[ss::detail::linear_state_layout::tiles] = tiles;
+        piece.forward(initial);
+        auto const last = piece.results().last;
+        CHECK(last[ss::detail::linear_state_layout::rows] == 1);
+        CHECK(last[ss::detail::linear_state_layout::tiles] == tiles + 1);
+        // The last row has index 64 * tiles + 64.
+        for (index_t c = 0; c < 2; ++c) {
+          double const x = problem.k[static_cast<std::size_t>(64 * 2 + c)];
+          CHECK(last[static_cast<std::size_t>(layout.phi() + c)] ==
+                (std::max(x, 0.0) + 0.25) * (64 * tiles + 65));
+        }
+      });
+    });
+}
+
+// The queries of a group may have several tasks, of which none may read what another one replaces.
+TEST_CASE("heads of a group whose last state replaces the initial one") {
+  linear_size const size{1, 4, 9, 9, 2, 3, 4, 4};
+  auto const problem = normal_linear<double>(size, make_feature(feature_index::elu_plus_one),
+                                             ss::divisor::sum_plus{}, true, 630);
+  linear_tensors<double> tensors(problem, {});
+  ss::linear_attention const op{ss::direction::causal{}};
+  std::vector<double> initial(
+      static_cast<std::size_t>(op.state_extents(size.q(), size.v()).size()));
+  random_stream random(8);
+  for (double& x : initial) x = std::fabs(random.normal());
+  initial[ss::detail::linear_state_layout::rows] = 5;
+  initial[ss::detail::linear_state_layout::tiles] = 1;
+  auto const run = [&](auto const& exec) {
+    auto state = initial;
+    tensor4<double> const view(state.data(), op.state_extents(size.q(), size.v()));
+    guarded_workspace memory(op.workspace_bytes<double>(exec, size.q(), size.v(), {}, {}, true));
+    op.forward(exec, tensors.inputs(), tensors.y.view(), memory.get(), {}, {view, view});
+    CHECK(memory.red_zones_intact());
+    return std::pair(tensors.y.contents(), state);
+  };
+  auto const expected = run(ss::exec::host{1});
+  executor_of_four executor;
+  executor.order = test_executor::schedule::forwards;
+  auto const actual = run(ss::exec::host_on{executor});
+  CHECK(same_bits(actual.first, expected.first));
+  CHECK(same_bits(actual.second, expected.second));
+}
+
 // The elements of a state may have any stride, and its heads may lie within each other.
 TEST_CASE("strided states") {
   auto const problem = make_problem(10, feature_index::random_exp);
@@ -248,8 +329,10 @@ TEST_CASE("invalid states are rejected") {
         });
   };
   CHECK(with_lengths(view_of(lengths)) == "");
-  CHECK(with_lengths({}) ==
-        forward + "query_lengths must be the same view as lengths where a call has states");
+  for (ss::tensor1<index_t const> other :
+       {ss::tensor1<index_t const>{}, ss::tensor1<index_t const>(lengths.data(), 2, 0)})
+    CHECK(with_lengths(other) ==
+          forward + "query_lengths must be the same view as lengths where a call has states");
 }
 
 TEST_CASE("calls without a causal order of keys have no states") {

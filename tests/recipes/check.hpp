@@ -203,12 +203,15 @@ inline owned<double> layer_norm(owned<double> const& x, owned<double> const& wei
   owned<double> y(e);
   for (index_t b = 0; b < e.batch; ++b)
     for (index_t n = 0; n < valid_rows(lengths, b, e.length); ++n) {
+      double const count = static_cast<double>(e.heads * e.channels);
       double sum = 0, squares = 0;
       for (index_t h = 0; h < e.heads; ++h)
+        for (index_t c = 0; c < e.channels; ++c) sum += x(b, h, n, c);
+      double const mean = sum / count;
+      for (index_t h = 0; h < e.heads; ++h)
         for (index_t c = 0; c < e.channels; ++c)
-          sum += x(b, h, n, c), squares += x(b, h, n, c) * x(b, h, n, c);
-      double const count = static_cast<double>(e.heads * e.channels), mean = sum / count,
-                   deviation = std::sqrt(squares / count - mean * mean + epsilon);
+          squares += (x(b, h, n, c) - mean) * (x(b, h, n, c) - mean);
+      double const deviation = std::sqrt(squares / count + epsilon);
       for (index_t h = 0; h < e.heads; ++h)
         for (index_t c = 0; c < e.channels; ++c)
           y(b, h, n, c) =
@@ -231,6 +234,11 @@ void check_close(owned<T> const& actual, owned<double> const& expected, double t
   }
   CHECK(difference <= tolerance * largest);
 }
+// First-order difference of two computations in double, relative to the size of what they add. Each
+// has `terms` roundings in succession, those of a sum and of the factors of a term.
+inline double oracle_difference(index_t terms) { return static_cast<double>(terms) * 0x1p-52; }
+// Roundings of the functions of a parameter and of the factors of a weight, exp with two each.
+inline constexpr index_t weight_roundings = 16;
 // First-order error of `roundings` roundings to T, and of sums of `terms` terms in float.
 template <class T>
 double rounding_error(double roundings, index_t terms) {

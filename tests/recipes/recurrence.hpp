@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <complex>
 #include <cstddef>
 #include <utility>
@@ -86,10 +87,14 @@ owned<double> sum_over_rows(recurrence const& p, Response const& response,
 // Compares y with the oracle, and every gradient with its differences.
 template <class Layer, std::size_t Parameters, class Oracle>
 void check_recurrence(recurrence p, Oracle const& oracle) {
+  // A row is a sum over all rows, directions and numbers of a channel.
+  index_t terms = weight_roundings;
+  for (auto const& parameter : p.parameters)
+    terms = std::max(terms, weight_roundings + p.x.shape.length * parameter.shape.heads);
   for (auto const& lengths : {std::vector<index_t>{}, {4, 7}, {0, 1}}) {
     p.lengths = lengths;
     auto const r = run_recurrence<double, Layer, Parameters>(p);
-    check_close(r[0], oracle(p), 1e-13);
+    check_close(r[0], oracle(p), oracle_difference(terms));
     auto const loss = [&] { return weighted_sum(oracle(p), p.dy); };
     check_gradient(loss, p.x, r[1]);
     for (std::size_t i = 0; i < Parameters; ++i) check_gradient(loss, p.parameters[i], r[2 + i]);

@@ -62,8 +62,9 @@ TEST_CASE("golden values") {
     p.parameters[c](0, 2 * i + 1, 0, 0) = weight.imag();
   }
   auto const r = run_recurrence<double, layer<double>, parameters>(p);
-  check_close(r[0], {p.x.shape, {2, 2.3, 5.48, 3.149}}, 1e-13);
-  check_close(r[1], {p.x.shape, {.798, .96, 4.6, 4}}, 1e-13);
+  double const tolerance = oracle_difference(4 * 2 + weight_roundings);  // rows, states
+  check_close(r[0], {p.x.shape, {2, 2.3, 5.48, 3.149}}, tolerance);
+  check_close(r[1], {p.x.shape, {.798, .96, 4.6, 4}}, tolerance);
 }
 
 TEST_CASE("sums over all rows, and differences") {

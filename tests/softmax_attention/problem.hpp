@@ -38,6 +38,12 @@ struct attention_size {
   }
 };
 
+// Each extent 0 or 1 at least once.
+inline constexpr attention_size tiny_attention_sizes[] = {
+    {0, 2, 5, 6, 4, 3}, {2, 0, 5, 6, 4, 3}, {2, 2, 0, 6, 4, 3}, {2, 2, 5, 0, 4, 3},
+    {2, 2, 5, 6, 0, 3}, {2, 2, 5, 6, 4, 0}, {0, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1},
+    {3, 3, 1, 1, 2, 2}, {2, 3, 1, 9, 4, 4}, {2, 3, 9, 1, 4, 4}};
+
 // Bits of requested gradients.
 inline constexpr unsigned wants_dq = 1, wants_dk = 2, wants_dv = 4, wants_dbias = 8,
                           all_gradients = 15;

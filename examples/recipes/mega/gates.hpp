@@ -11,13 +11,6 @@
 
 namespace recipes {
 
-// An element of a valid row; 0 past the lengths, or past the rows of x.
-template <class T>
-RECIPES_HD inline double load_row(tensor4<T const> const& x, ss::row_lengths const& rows,
-                                  position const& p) {
-  return p.row < x.extents().length && is_valid(rows, p) ? to_double(element(x, p)) : 0;
-}
-
 // SiLU(x) in the valid rows, and zeros in the others. y may be longer than x.
 template <class T>
 struct write_silu {
@@ -26,9 +19,17 @@ struct write_silu {
   tensor4<T> y;
 
   static constexpr int gates = 1;
-  RECIPES_HD double argument(position const& p, int) const { return load_row(x, rows, p); }
-  RECIPES_HD void operator()(position const& p, gate const* x_gate) const {
-    element(y, p) = rounded<T>(x_gate->silu());
+  struct gate_row {
+    row_numbers<T> x;
+    row_elements<T> y;
+
+    RECIPES_HD double argument(index_t c, int) const { return x[c]; }
+    RECIPES_HD void operator()(index_t c, gate const* x_gate) const {
+      y[c] = rounded<T>(x_gate->silu());
+    }
+  };
+  RECIPES_HD gate_row row(position const& p) const {
+    return {numbers_of(x, rows, p), row_of(y, p)};
   }
 };
 // dx = d SiLU'(x), with zeros past the lengths.
@@ -39,9 +40,17 @@ struct write_silu_gradient {
   tensor4<T> dx;
 
   static constexpr int gates = 1;
-  RECIPES_HD double argument(position const& p, int) const { return load_row(x, rows, p); }
-  RECIPES_HD void operator()(position const& p, gate const* x_gate) const {
-    element(dx, p) = rounded<T>(load_row(d, rows, p) * x_gate->silu_slope());
+  struct gate_row {
+    row_numbers<T> x, d;
+    row_elements<T> dx;
+
+    RECIPES_HD double argument(index_t c, int) const { return x[c]; }
+    RECIPES_HD void operator()(index_t c, gate const* x_gate) const {
+      dx[c] = rounded<T>(d[c] * x_gate->silu_slope());
+    }
+  };
+  RECIPES_HD gate_row row(position const& p) const {
+    return {numbers_of(x, rows, p), numbers_of(d, rows, p), row_of(dx, p)};
   }
 };
 
@@ -53,9 +62,17 @@ struct write_gated {
   tensor4<T> y;
 
   static constexpr int gates = 1;
-  RECIPES_HD double argument(position const& p, int) const { return load_row(r, rows, p); }
-  RECIPES_HD void operator()(position const& p, gate const* r_gate) const {
-    element(y, p) = rounded<T>(load_row(h, rows, p) * r_gate->silu());
+  struct gate_row {
+    row_numbers<T> h, r;
+    row_elements<T> y;
+
+    RECIPES_HD double argument(index_t c, int) const { return r[c]; }
+    RECIPES_HD void operator()(index_t c, gate const* r_gate) const {
+      y[c] = rounded<T>(h[c] * r_gate->silu());
+    }
+  };
+  RECIPES_HD gate_row row(position const& p) const {
+    return {numbers_of(h, rows, p), numbers_of(r, rows, p), row_of(y, p)};
   }
 };
 template <class T>
@@ -66,12 +83,21 @@ struct write_gated_gradients {
   tensor4<T> dh, dr;
 
   static constexpr int gates = 1;
-  RECIPES_HD double argument(position const& p, int) const { return load_row(r, rows, p); }
-  RECIPES_HD void operator()(position const& p, gate const* r_gate) const {
-    double const d = load_row(dy, rows, p);
-    element(dh, p) = rounded<T>(d * r_gate->silu());
-    if (p.row < r.extents().length)
-      element(dr, p) = rounded<T>(d * to_double(element(h, p)) * r_gate->silu_slope());
+  struct gate_row {
+    row_numbers<T> h, r, dy;
+    row_elements<T> dh, dr;
+    bool has_r;
+
+    RECIPES_HD double argument(index_t c, int) const { return r[c]; }
+    RECIPES_HD void operator()(index_t c, gate const* r_gate) const {
+      double const d = dy[c];
+      dh[c] = rounded<T>(d * r_gate->silu());
+      if (has_r) dr[c] = rounded<T>(d * h[c] * r_gate->silu_slope());
+    }
+  };
+  RECIPES_HD gate_row row(position const& p) const {
+    return {numbers_of(h, rows, p), numbers_of(r, rows, p), numbers_of(dy, rows, p),
+            row_of(dh, p),          row_of(dr, p),          p.row < r.extents().length};
   }
 };
 
@@ -84,6 +110,18 @@ template <class T>
 struct update_gate_grads {
   tensor4<T> du, dcandidate, dx;
 };
+// The numbers of a row of params.
+template <class T>
+struct update_gate_row {
+  row_numbers<T> u, candidate, x;
+
+  RECIPES_HD update_gate_row(update_gate_params<T> const& params, ss::row_lengths const& rows,
+                             position const& p)
+      : u(numbers_of(params.u, rows, p)),
+        candidate(numbers_of(params.candidate, rows, p)),
+        x(numbers_of(params.x, rows, p)) {}
+  RECIPES_HD double argument(index_t c, int i) const { return i == 0 ? u[c] : candidate[c]; }
+};
 template <class T>
 struct write_update {
   update_gate_params<T> params;
@@ -91,13 +129,17 @@ struct write_update {
   tensor4<T> y;
 
   static constexpr int gates = 2;
-  RECIPES_HD double argument(position const& p, int i) const {
-    return load_row(i == 0 ? params.u : params.candidate, rows, p);
-  }
-  RECIPES_HD void operator()(position const& p, gate const* both) const {
-    double const x = load_row(params.x, rows, p);
-    element(y, p) = rounded<T>(x + both[0].share * (both[1].silu() - x));
-  }
+  struct gate_row : update_gate_row<T> {
+    row_elements<T> y;
+
+    RECIPES_HD gate_row(write_update const& update, position const& p)
+        : update_gate_row<T>(update.params, update.rows, p), y(row_of(update.y, p)) {}
+    RECIPES_HD void operator()(index_t c, gate const* both) const {
+      double const value = this->x[c];
+      y[c] = rounded<T>(value + both[0].share * (both[1].silu() - value));
+    }
+  };
+  RECIPES_HD gate_row row(position const& p) const { return {*this, p}; }
 };
 template <class T>
 struct write_update_gradients {
@@ -107,15 +149,24 @@ struct write_update_gradients {
   update_gate_grads<T> grads;
 
   static constexpr int gates = 2;
-  RECIPES_HD double argument(position const& p, int i) const {
-    return load_row(i == 0 ? params.u : params.candidate, rows, p);
-  }
-  RECIPES_HD void operator()(position const& p, gate const* both) const {
-    double const d = load_row(dy, rows, p), x = load_row(params.x, rows, p), share = both[0].share;
-    element(grads.du, p) = rounded<T>(d * (both[1].silu() - x) * share * (1 - share));
-    element(grads.dcandidate, p) = rounded<T>(d * share * both[1].silu_slope());
-    element(grads.dx, p) = rounded<T>(d * (1 - share));
-  }
+  struct gate_row : update_gate_row<T> {
+    row_numbers<T> dy;
+    row_elements<T> du, dcandidate, dx;
+
+    RECIPES_HD gate_row(write_update_gradients const& update, position const& p)
+        : update_gate_row<T>(update.params, update.rows, p),
+          dy(numbers_of(update.dy, update.rows, p)),
+          du(row_of(update.grads.du, p)),
+          dcandidate(row_of(update.grads.dcandidate, p)),
+          dx(row_of(update.grads.dx, p)) {}
+    RECIPES_HD void operator()(index_t c, gate const* both) const {
+      double const d = dy[c], share = both[0].share;
+      du[c] = rounded<T>(d * (both[1].silu() - this->x[c]) * share * (1 - share));
+      dcandidate[c] = rounded<T>(d * share * both[1].silu_slope());
+      dx[c] = rounded<T>(d * (1 - share));
+    }
+  };
+  RECIPES_HD gate_row row(position const& p) const { return {*this, p}; }
 };
 template <class T, class Exec>
 class update_gate {

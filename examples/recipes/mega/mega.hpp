@@ -40,18 +40,34 @@ struct write_queries_and_keys {
   RECIPES_HD bool is_row(position const& p) const {
     return p.row < params.z.extents().length && is_valid(rows, p);
   }
-  RECIPES_HD double gamma(index_t i, index_t channel) const {
-    return to_double(params.gamma(0, i, 0, channel));
+  // gamma or beta, of queries or keys.
+  static RECIPES_HD row_elements<T const> scales(tensor4<T const> const& x, index_t i) {
+    return row_of(x, position(0, i, 0, 0));
   }
-  RECIPES_HD T scaled(double value, position const& p, index_t i) const {
-    return rounded<T>(gamma(i, p.channel) * value + to_double(params.beta(0, i, 0, p.channel)));
-  }
+
   static constexpr int gates = 1;
-  RECIPES_HD double argument(position const& p, int) const { return load_row(params.z, rows, p); }
-  RECIPES_HD void operator()(position const& p, gate const* z_gate) const {
-    bool const has_row = is_row(p);
-    element(q, p) = has_row ? scaled(z_gate->silu(), p, 0) : rounded<T>(0);
-    element(k, p) = has_row ? scaled(z_gate->silu(), p, 1) : rounded<T>(0);
+  struct gate_row {
+    row_numbers<T> z;
+    row_elements<T const> q_gamma, k_gamma, q_beta, k_beta;
+    row_elements<T> q, k;
+
+    RECIPES_HD double argument(index_t c, int) const { return z[c]; }
+    RECIPES_HD T scaled(double value, T const& gamma, T const& beta) const {
+      return z.is_zero ? rounded<T>(0) : rounded<T>(to_double(gamma) * value + to_double(beta));
+    }
+    RECIPES_HD void operator()(index_t c, gate const* z_gate) const {
+      q[c] = scaled(z_gate->silu(), q_gamma[c], q_beta[c]);
+      k[c] = scaled(z_gate->silu(), k_gamma[c], k_beta[c]);
+    }
+  };
+  RECIPES_HD gate_row row(position const& p) const {
+    return {numbers_of(params.z, rows, p),
+            scales(params.gamma, 0),
+            scales(params.gamma, 1),
+            scales(params.beta, 0),
+            scales(params.beta, 1),
+            row_of(q, p),
+            row_of(k, p)};
   }
 };
 // Gradients of z, and SiLU(z), which those of gamma multiply.
@@ -62,14 +78,23 @@ struct write_shared_gradient {
   tensor4<double> value;  // SiLU(z)
 
   static constexpr int gates = 1;
-  RECIPES_HD double argument(position const& p, int i) const { return shared.argument(p, i); }
-  RECIPES_HD void operator()(position const& p, gate const* z_gate) const {
-    double d = 0;
-    if (shared.is_row(p))
-      d = z_gate->silu_slope() * (shared.gamma(0, p.channel) * to_double(element(shared.q, p)) +
-                                  shared.gamma(1, p.channel) * to_double(element(shared.k, p)));
-    element(dz, p) = rounded<T>(d);
-    element(value, p) = z_gate->silu();
+  struct gate_row {
+    typename write_queries_and_keys<T>::gate_row shared;
+    row_elements<T> dz;
+    row_elements<double> value;
+
+    RECIPES_HD double argument(index_t c, int i) const { return shared.argument(c, i); }
+    RECIPES_HD void operator()(index_t c, gate const* z_gate) const {
+      double d = 0;
+      if (!shared.z.is_zero)
+        d = z_gate->silu_slope() * (to_double(shared.q_gamma[c]) * to_double(shared.q[c]) +
+                                    to_double(shared.k_gamma[c]) * to_double(shared.k[c]));
+      dz[c] = rounded<T>(d);
+      value[c] = z_gate->silu();
+    }
+  };
+  RECIPES_HD gate_row row(position const& p) const {
+    return {shared.row(p), row_of(dz, p), row_of(value, p)};
   }
 };
 // Gradients of gamma and beta.

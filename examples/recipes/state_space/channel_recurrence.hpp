@@ -27,28 +27,38 @@ struct skip_connection {
   tensor4<A const> sums;
   tensor4<T const> x, skip;
   ss::row_lengths rows;
+};
+// 0 past the lengths.
+template <class T>
+struct argument_row {
+  row_numbers<accumulator<T>> sums;
+  row_numbers<T> x;
+  row_elements<T const> skip;
 
-  RECIPES_HD double factor(position const& p) const { return to_double(skip(0, 0, 0, p.channel)); }
-  // 0 past the lengths.
-  RECIPES_HD double argument(position const& p) const {
-    if (!is_valid(rows, p)) return 0;
-    return to_double(element(sums, p)) + factor(p) * to_double(element(x, p));
+  RECIPES_HD argument_row(skip_connection<T> const& connection, position const& p)
+      : sums(numbers_of(connection.sums, connection.rows, p)),
+        x(numbers_of(connection.x, connection.rows, p)),
+        skip(row_of(connection.skip, position(0, 0, 0, 0))) {}
+  RECIPES_HD double argument(index_t c, int = 0) const {
+    return x.is_zero ? 0 : sums[c] + to_double(skip[c]) * x[c];
   }
 };
-// Both are called with a gate if f is SiLU.
+// Their rows are called with a gate if f is SiLU.
 template <class T>
 struct write_rows {
   skip_connection<T> skip;
   tensor4<T> y;
 
   static constexpr int gates = 1;
-  RECIPES_HD double argument(position const& p, int) const { return skip.argument(p); }
-  RECIPES_HD void operator()(position const& p, gate const* f) const {
-    element(y, p) = rounded<T>(f->silu());
-  }
-  RECIPES_HD void operator()(position const& p) const {
-    element(y, p) = rounded<T>(skip.argument(p));
-  }
+  struct gate_row : argument_row<T> {
+    row_elements<T> y;
+
+    RECIPES_HD gate_row(write_rows const& rows, position const& p)
+        : argument_row<T>(rows.skip, p), y(row_of(rows.y, p)) {}
+    RECIPES_HD void operator()(index_t c, gate const* f) const { y[c] = rounded<T>(f->silu()); }
+    RECIPES_HD void operator()(index_t c) const { y[c] = rounded<T>(this->argument(c)); }
+  };
+  RECIPES_HD gate_row row(position const& p) const { return {*this, p}; }
 };
 template <class T>
 struct write_argument_gradient {
@@ -57,26 +67,38 @@ struct write_argument_gradient {
   tensor4<accumulator<T>> d;
 
   static constexpr int gates = 1;
-  RECIPES_HD double argument(position const& p, int) const { return skip.argument(p); }
-  RECIPES_HD void operator()(position const& p, gate const* f) const {
-    element(d, p) = rounded<accumulator<T>>(dy_of(p) * f->silu_slope());
-  }
-  RECIPES_HD void operator()(position const& p) const {
-    element(d, p) = rounded<accumulator<T>>(dy_of(p));
-  }
-  RECIPES_HD double dy_of(position const& p) const {
-    return is_valid(skip.rows, p) ? to_double(element(dy, p)) : 0;
-  }
+  struct gate_row : argument_row<T> {
+    row_numbers<T> dy;
+    row_elements<accumulator<T>> d;
+
+    RECIPES_HD gate_row(write_argument_gradient const& rows, position const& p)
+        : argument_row<T>(rows.skip, p),
+          dy(numbers_of(rows.dy, rows.skip.rows, p)),
+          d(row_of(rows.d, p)) {}
+    RECIPES_HD void operator()(index_t c, gate const* f) const {
+      d[c] = rounded<accumulator<T>>(dy[c] * f->silu_slope());
+    }
+    RECIPES_HD void operator()(index_t c) const { d[c] = rounded<accumulator<T>>(dy[c]); }
+  };
+  RECIPES_HD gate_row row(position const& p) const { return {*this, p}; }
 };
 template <class T>
 struct write_input_gradient {
-  skip_connection<T> skip;
+  tensor4<T const> skip;
   tensor4<accumulator<T> const> d, dsums;  // of f's argument, and what decaying_sum adds to dx
   tensor4<T> dx;
 
-  RECIPES_HD void operator()(position const& p) const {
-    element(dx, p) =
-        rounded<T>(to_double(element(dsums, p)) + skip.factor(p) * to_double(element(d, p)));
+  struct element_row {
+    row_elements<T const> skip;
+    row_elements<accumulator<T> const> d, dsums;
+    row_elements<T> dx;
+
+    RECIPES_HD void operator()(index_t c) const {
+      dx[c] = rounded<T>(to_double(dsums[c]) + to_double(skip[c]) * to_double(d[c]));
+    }
+  };
+  RECIPES_HD element_row row(position const& p) const {
+    return {row_of(skip, position(0, 0, 0, 0)), row_of(d, p), row_of(dsums, p), row_of(dx, p)};
   }
 };
 
@@ -120,7 +142,7 @@ class channel_recurrence {
     for_each_argument(e, write_argument_gradient<T>{skip(params), dy, d});
     op_.backward(exec_, head(d, 0), head(x_, 0), {a_, w_}, {head(dsums, 0), da, dw}, {},
                  memory_.workspace(), lengths_);
-    for_each_position(exec_, e, write_input_gradient<T>{skip(params), d, dsums, grads.dx});
+    for_each_element(exec_, e, write_input_gradient<T>{params.skip, d, dsums, grads.dx});
     sum_rows(exec_, e, sum_products<A, T>{d, params.x, grads.dskip, lengths_});
     for_each_index(exec_, e.channels,
                    typename Model::template write_gradients<T>{params, da, dw, grads});
@@ -138,7 +160,7 @@ class channel_recurrence {
     if constexpr (Model::has_silu)
       for_each_gate(exec_, e, f);
     else
-      for_each_position(exec_, e, f);
+      for_each_element(exec_, e, f);
   }
 
   Exec exec_;

@@ -7,10 +7,10 @@
 /// - `A slope(A score) const`: its derivative;
 ///
 /// for A = float, the accumulator of all types except double, and for A = double: two overloads
-/// each, or templates. It may add `char const* validate(index_t channels) const`, which returns
-/// null or the error of its parameters. For `exec::cuda` all but `validate` must be
-/// `__host__ __device__`. Masked pairs and scores of -infinity have weights and gradients of 0,
-/// whatever the function returns.
+/// each, or templates. Results for double must not be narrower. It may add `char const*
+/// validate(index_t channels) const`, which returns null or the error of its parameters. For
+/// `exec::cuda` all but `validate` must be `__host__ __device__`. Masked pairs and scores of
+/// -infinity have weights and gradients of 0, whatever the function returns.
 #pragma once
 
 #include <slicesort/detail/core/config.hpp>

@@ -60,16 +60,14 @@ view_info check_state(checker& c, char const* name, tensor4<T> state, extents4 e
   return view;
 }
 
-// Checks what calls with states require of the other arguments.
+// Checks what calls with states require of the other arguments. Returns the shape of a state.
 template <class Params>
-void check_call_with_states(checker& c, Params const& params) {
+extents4 check_call_with_states(checker& c, Params const& params) {
   check_state_support(c, params.feature.kind, params.causal);
-  if (params.lengths.keys.data() != params.lengths.queries.data())
+  if (!have_same_elements(describe("lengths", params.lengths.keys, false),
+                          describe("query_lengths", params.lengths.queries, false)))
     c.fail(error_kind::argument,
            "query_lengths must be the same view as lengths where a call has states");
-}
-template <class Params>
-extents4 state_extents_of(Params const& params) {
   return state_extents(params.in.q.extents(), params.in.v.extents(), params.feature);
 }
 
@@ -78,8 +76,7 @@ template <class Params>
 void check_states(checker& c, Params const& params, attention_info const& inputs,
                   view_info const& y) {
   if (!params.has_states()) return;
-  check_call_with_states(c, params);
-  extents4 const expected = state_extents_of(params);
+  extents4 const expected = check_call_with_states(c, params);
   view_info const initial = check_state(c, "initial", params.states.initial, expected),
                   last = check_state(c, "last", params.states.last, expected);
   if (!c.ok()) return;
@@ -94,8 +91,7 @@ template <class Params>
 void check_state_gradients(checker& c, Params const& params, attention_info const& inputs,
                            attention_info const& grads, view_info const& dy) {
   if (!params.has_states()) return;
-  check_call_with_states(c, params);
-  extents4 const expected = state_extents_of(params);
+  extents4 const expected = check_call_with_states(c, params);
   view_info const initial = check_state(c, "initial", params.states.initial, expected),
                   dlast = check_state(c, "dlast", params.states.dlast, expected),
                   dinitial = check_state(c, "dinitial", params.states.dinitial, expected);

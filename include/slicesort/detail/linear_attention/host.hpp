@@ -16,6 +16,7 @@
 #include <slicesort/detail/linear_attention/host/state.hpp>
 #include <slicesort/detail/linear_attention/host/w_gradient.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
+#include <slicesort/detail/linear_attention/state.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/workspace.hpp>
 
@@ -24,26 +25,30 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Workspace of a call: per-thread memory, and the partial gradients of w per head.
+// Workspace of a call: per-thread memory, the partial gradients of w per head, and the position of
+// each sample of a call with states.
 template <class A>
 struct linear_layout {
   // Query heads of a task: heads that it may interleave, or heads of one group, which share S, Z.
-  // A task of backward computes a whole group, because U and u are sums over its heads.
+  // A task of backward computes a whole group, because U and u are sums over its heads, and so does
+  // a task with states, because the last state may replace the initial one.
   bool is_grouped;
   index_t task_heads;
   per_thread<linear_thread_memory<A>, linear_attention_shape, bool, int> threads;
   partial_w_gradients<A> partial_dw;
+  linear_position* positions;
 
   linear_layout(arena& memory, host_exec const& exec, linear_attention_shape const& s,
                 bool backward)
       : is_grouped(!s.empty() && s.group() != 1),
-        task_heads(s.empty()     ? 1
-                   : !is_grouped ? heads_per_task<A>(s, exec.threads)
-                   : backward    ? s.group()
-                                 : group_heads_per_task(s, exec.threads)),
+        task_heads(s.empty()                  ? 1
+                   : !is_grouped              ? heads_per_task<A>(s, exec.threads)
+                   : backward || s.with_state ? s.group()
+                                              : group_heads_per_task(s, exec.threads)),
         threads(memory, exec.threads, s.empty() ? amount(0) : amount(s.batch) * tasks_per_sample(s),
                 s, backward, is_grouped ? 1 : static_cast<int>(task_heads)),
-        partial_dw(memory, s) {}
+        partial_dw(memory, s),
+        positions(memory.take<linear_position>(s.with_state ? s.batch : 0)) {}
 
   index_t tasks_per_group(index_t group) const { return (group + task_heads - 1) / task_heads; }
   index_t tasks_per_sample(linear_attention_shape const& s) const {
@@ -61,7 +66,9 @@ void for_each_head_group(host_exec const& exec, Params const& params,
   linear_attention_shape const s = params.shape();
   if (s.empty()) return;
   linear_attention_kernels<T> const kernels(exec.instructions);
-  linear_context<T> const context(kernels, params, s, custom_feature);
+  for (index_t b = 0; b < s.batch && s.with_state; ++b)
+    layout.positions[b] = position_of(params.states.initial, b);
+  linear_context<T> const context(kernels, params, s, custom_feature, layout.positions);
   index_t const tasks = layout.tasks_per_sample(s), group = layout.is_grouped ? s.group() : s.heads,
                 group_tasks = layout.tasks_per_group(group);
   bool const interleaves = !layout.is_grouped && should_interleave_heads(params.in, s);

@@ -56,16 +56,16 @@ struct linear_head_state {
   SLICESORT_HD E& maximum_at(index_t row) const { return (*this)[layout.maxima() + row]; }
 };
 
-// Position that the state of a head stores, the same for all heads of a sample. Values out of range
-// count as 0.
+// Position of a sample, which all its heads have: that of head 0. Values out of range count as 0.
 template <class A>
-SLICESORT_HD linear_position position_of(tensor4<A const> state, index_t sample, index_t head) {
+SLICESORT_HD linear_position position_of(tensor4<A const> state, index_t sample) {
   linear_position position;
   if (state.data() == nullptr) return position;
-  A const rows = state(sample, head, 0, linear_state_layout::rows),
-          tiles = state(sample, head, 0, linear_state_layout::tiles);
+  A const rows = state(sample, 0, 0, linear_state_layout::rows),
+          tiles = state(sample, 0, 0, linear_state_layout::tiles);
+  constexpr index_t max_tiles = index_t{1} << 56;  // 2^62 rows, to which a call adds its own
   if (rows > A(0) && rows < A(linear_tile)) position.rows = static_cast<int>(rows);
-  if (tiles > A(0) && tiles < A(1 << 30)) position.tiles = static_cast<index_t>(tiles);
+  if (tiles > A(0) && tiles < A(max_tiles)) position.tiles = static_cast<index_t>(tiles);
   return position;
 }
 

@@ -88,15 +88,32 @@ struct pointwise_attention_op {
 };
 
 template <class Function, class = void>
-inline constexpr bool has_value_and_slope = false;
+inline constexpr bool has_value_and_slope = std::is_same_v<Function, score_function::laplace>;
 template <class Function>
 inline constexpr bool has_value_and_slope<
-    Function,
-    std::void_t<decltype(static_cast<float>(std::declval<Function const&>().value(1.0F))),
-                decltype(static_cast<float>(std::declval<Function const&>().slope(1.0F)))>> = true;
+    Function, std::void_t<decltype(std::declval<Function const&>().value(1.0F)),
+                          decltype(std::declval<Function const&>().slope(1.0F))>> = true;
 template <class Function>
-using is_score_function = std::bool_constant<has_value_and_slope<Function> ||
-                                             std::is_same_v<Function, score_function::laplace>>;
+using is_score_function = std::bool_constant<has_value_and_slope<Function>>;
+// True if `value` and `slope` have the precision of a score of type A.
+template <class Function, class A>
+constexpr bool has_precision_of() {
+  if constexpr (std::is_same_v<Function, score_function::laplace>) {
+    return true;
+  } else {
+    using value = std::decay_t<decltype(std::declval<Function const&>().value(A(1)))>;
+    using slope = std::decay_t<decltype(std::declval<Function const&>().slope(A(1)))>;
+    return std::is_floating_point_v<value> && std::is_floating_point_v<slope> &&
+           sizeof(value) >= sizeof(A) && sizeof(slope) >= sizeof(A);
+  }
+}
+template <class Function>
+constexpr bool has_valid_score_types() {
+  if constexpr (is_score_function<Function>::value)
+    return has_precision_of<Function, float>() && has_precision_of<Function, double>();
+  else
+    return false;
+}
 
 // Constructor argument: a factor, or `per_key`.
 struct score_scale {

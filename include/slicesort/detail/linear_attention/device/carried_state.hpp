@@ -53,7 +53,7 @@ struct positions_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     index_t const sample = block.index() * linear_threads + block.rank();
     if (sample >= samples) return;
-    linear_position const position = position_of(initial, sample, 0);
+    linear_position const position = position_of(initial, sample);
     carried.offsets[sample] = position.rows;
     carried.lengths[sample] = position.rows + valid_rows(lengths, sample, rows);
     carried.first_rows[sample] = position.tiles * linear_tile;

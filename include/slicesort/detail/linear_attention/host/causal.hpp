@@ -107,8 +107,9 @@ struct linear_causal : causal_state<T> {
 
   // Copies the state of a piece without rows.
   void finish_outputs() const {
-    if (head.queries == 0 && base::saves_state())
-      base::copy_state(base::context.initial, base::context.last);
+    if (head.queries != 0 || !base::saves_state()) return;
+    base::copy_state(base::context.initial, base::context.last);
+    base::store_position();
   }
   void clear_query_sums() const {
     bool const is_in_sums = base::rows_after() == 0;

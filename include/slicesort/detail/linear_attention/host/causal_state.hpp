@@ -59,13 +59,17 @@ struct causal_state : causal_tiles<T> {
     return {memory.values, width.values};
   }
 
+  // Stores the position after the piece.
+  void store_position() const {
+    auto const state = base::state_of(context.last);
+    state[layout::rows] = static_cast<A>(rows_after());
+    state[layout::tiles] = static_cast<A>(tiles_after());
+  }
   // Stores the state after the last tile, which has `rows` keys, or 0 if it is in the sums.
   void store_state(A maximum, int rows, A const* maxima) const {
     auto const state = base::state_of(context.last);
-    index_t const tiles = tiles_after();
-    state[layout::rows] = static_cast<A>(rows);
-    state[layout::tiles] = static_cast<A>(tiles);
-    state[layout::maximum] = base::has_maximum() && tiles > 0 ? maximum : A(0);
+    store_position();
+    state[layout::maximum] = base::has_maximum() && tiles_after() > 0 ? maximum : A(0);
     store_sums(memory.key_sums, state);
     store_tile_rows(memory.keys.phi, width.features, rows, state.layout.features, state,
                     state.layout.phi());

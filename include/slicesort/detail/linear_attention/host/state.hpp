@@ -29,6 +29,7 @@ struct linear_context {
   attention_lengths const& lengths;
   divisor_config divisor;
   erased_feature<accumulator_t<T>> const& custom_feature;
+  linear_position const* positions;  // [sample]; null if the call has no states
   // Null if the call has no such state.
   tensor4<accumulator_t<T> const> initial{}, dlast{};
   tensor4<accumulator_t<T>> last{}, dinitial{};
@@ -36,13 +37,15 @@ struct linear_context {
   template <class Params>
   linear_context(linear_attention_kernels<T> const& simd_kernels, Params const& params,
                  linear_attention_shape const& params_shape,
-                 erased_feature<accumulator_t<T>> const& feature)
+                 erased_feature<accumulator_t<T>> const& feature,
+                 linear_position const* sample_positions)
       : kernels(simd_kernels),
         shape(params_shape),
         in(params.in),
         lengths(params.lengths),
         divisor(params.divisor),
         custom_feature(feature),
+        positions(sample_positions),
         initial(params.states.initial) {
     if constexpr (Params::is_forward) {
       last = params.states.last;
@@ -73,7 +76,7 @@ class linear_task {
         divisor(context.divisor),
         query_heads(query_head_count),
         head(context.lengths, context.shape, first_pair),
-        position(position_of(context.initial, head.sample, head.kv_head)),
+        position(context.positions == nullptr ? linear_position{} : context.positions[head.sample]),
         features(context.kernels, context.shape, context.custom_feature, memory.w, head, position) {
     index_t const ones = std::max<index_t>(tile, width.w);
     std::fill(memory.queries.ones, memory.queries.ones + ones, A(1));

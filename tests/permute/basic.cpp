@@ -68,6 +68,40 @@ TEST_CASE_TEMPLATE("wide and large tensors", T, float, double, float16, bfloat16
   check({9, 290, 32}, 0, {290, 1, 0, 257, 33, 31, 256, 290, 5});
   check({2, 700, static_cast<index_t>(1024 / sizeof(T))}, 0, {});
   check({2, 700, static_cast<index_t>(1024 / sizeof(T))}, 1, {699, 350});
+  // Longer columns are permuted in transposed tiles: whole batches of rows, and a part of one.
+  check({1, 1040, 65}, 0, {});
+  check({2, 1049, 33}, 1, {1049, 1030});
+}
+
+// Strides, lengths, wide indices and accumulation of transposed tiles.
+TEST_CASE_TEMPLATE("layouts of columns longer than a tile in cache", T, float, double) {
+  extents3 const e{2, 1027, 35};
+  std::vector<index_t> const lengths{1027, 600};
+  ss::exec::host const exec;
+  auto p = make_random_problem<T>(e, 3, lengths);
+  strides3 const strides[] = {row_major(e), strides_in_order(e, {0, 2, 1}, 3)};
+  for (std::uint64_t layout : {0u, 1u, 2u})
+    for (strides3 const& s : strides) {
+      strided_tensor<T> const x(p.x, s, 1), dy(p.dy, s, 2);
+      strided_tensor<T> y(e, s, 3), dx(e, s, 4);
+      make_runner<std::uint32_t>(p.perm, layout)(exec, x.view(), y.view(), dy.view(), dx.view(),
+                                                 view_of(lengths));
+      CHECK(same_bits(y.contents().elements(), p.y.elements()));
+      CHECK(same_bits(dx.contents().elements(), p.dx.elements()));
+      CHECK((y.padding_intact() && dx.padding_intact()));
+    }
+  p.dy = integer_tensor<T>(e, 20, 2);
+  p.compute_expected();
+  tensor<T> dx = integer_tensor<T>(e, 20, 3);
+  tensor<T> const before = dx;
+  auto const perm = make_saved<std::uint16_t>(p.perm);
+  ss::permute const op;
+  guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+  op.backward(exec, p.dy.view(), {perm.view()}, dx.view(), scratch.get(),
+              {ss::grad_mode::accumulate, view_of(lengths)});
+  for_each_position(e, [&](index_t b, index_t n, index_t c) {
+    CHECK(dx(b, n, c) == before(b, n, c) + p.dx(b, n, c));
+  });
 }
 
 // Columns too long for the tiles of a GPU, and the largest length that 16-bit indices support.

@@ -23,11 +23,14 @@ TEST_CASE_TEMPLATE("same bits for any number of threads", T, float, float16) {
       }
 }
 
-TEST_CASE("any number of threads, above the radix threshold") {
-  auto const p = make_mixed_problem<float>({2, 65541, 3}, all_kinds, 1, irregular);
-  for (unsigned threads : {2u, 5u})
-    CHECK(check_saved<float, std::uint32_t>(p, any_exec(ss::exec::host{threads}),
-                                            pattern_order{p.order}) == "");
+TEST_CASE("any number of threads that share few long columns, also above the radix threshold") {
+  auto const networks = make_mixed_problem<float>({1, 8197, 7}, all_kinds, 1, irregular),
+             radix = make_mixed_problem<float>({2, 65541, 3}, all_kinds, 1, irregular);
+  for (unsigned threads : {2u, 5u}) {
+    any_exec const exec(ss::exec::host{threads});
+    CHECK(check_saved<float, std::uint16_t>(networks, exec, pattern_order{irregular}) == "");
+    CHECK(check_saved<float, std::uint32_t>(radix, exec, pattern_order{irregular}) == "");
+  }
 }
 
 TEST_CASE("a user-defined executor, with its threads in any order") {

@@ -125,12 +125,13 @@ bool should_stream_rows(Tensor const& tensor, T const* row, index_t width) {
 // page. Locality 3 is the L1 cache, 2 is the L2 cache. Computes the address as an integer, because
 // it may lie outside the tensor.
 inline constexpr unsigned prefetch_distance = 16;
-template <unsigned Distance = prefetch_distance, int Locality = 3, class T>
+template <unsigned Distance = prefetch_distance, int Locality = 3, int Columns = tile_columns,
+          class T>
 void prefetch_after(T const* row, index_t pitch) {
 #if SLICESORT_GNU_VECTORS
   auto const address = reinterpret_cast<std::uintptr_t>(row) +
                        std::uintptr_t{Distance} * static_cast<std::uintptr_t>(pitch) * sizeof(T);
-  for (std::uintptr_t byte = 0; byte < tile_columns * sizeof(T); byte += 64)
+  for (std::uintptr_t byte = 0; byte < Columns * sizeof(T); byte += 64)
     __builtin_prefetch(reinterpret_cast<void const*>(address + byte), 0, Locality);
 #else
   (void)row, (void)pitch;

@@ -6,6 +6,7 @@
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/permutation/host/permute_tile.hpp>
+#include <slicesort/detail/permutation/host/permute_transposed.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/saved.hpp>
 #include <slicesort/tensor_view.hpp>
@@ -27,12 +28,15 @@ struct columns_to_permute {
 };
 
 // Size of a task: two tiles if both fit in an L2 cache of 1 MB or have 16-bit elements, else one.
+// Transposed tiles are tasks of their own.
 template <class T>
 struct permute_task {
   int tiles;
 
   permute_task(extents3 extents, unsigned threads)
-      : tiles(sizeof(T) == 2 || extents.length <= 4096 ? tiles_per_task(extents, threads) : 1) {}
+      : tiles(!permutes_transposed<T>(extents.length) && (sizeof(T) == 2 || extents.length <= 4096)
+                  ? tiles_per_task(extents, threads)
+                  : 1) {}
   index_t task_count(extents3 extents) const {
     return extents.empty() ? 0 : count_tiles(extents, tiles * tile_columns);
   }
@@ -41,9 +45,14 @@ struct permute_task {
 template <class T>
 struct permute_scratch {
   T* tiles[2] = {};
+  transposed_scratch<T> transposed;
 
   permute_scratch() = default;
   permute_scratch(arena& memory, extents3 extents, unsigned threads) {
+    if (permutes_transposed<T>(extents.length)) {
+      transposed = transposed_scratch<T>(memory, extents.length);
+      return;
+    }
     for (int i = 0; i < permute_task<T>(extents, threads).tiles; ++i)
       tiles[i] = memory.take<T>(tile_columns * static_cast<std::size_t>(extents.length));
   }
@@ -72,6 +81,8 @@ void permute_columns(host_exec const& exec, columns_to_permute<T> const& params,
                      ScratchOf const& scratch_of) {
   extents3 const extents = params.x.extents();
   permute_task<T> const task_shape(extents, exec.threads);
+  bool const transposed = permutes_transposed<T>(extents.length);
+  tile_transposes<T> const transposes(resolve_isa(exec.instructions));
   for_each_task(exec, task_shape.task_count(extents), [&](unsigned thread, index_t task) {
     permute_scratch<T> const scratch = scratch_of(thread);
     permuted_tile<T> tiles[2];
@@ -81,6 +92,7 @@ void permute_columns(host_exec const& exec, columns_to_permute<T> const& params,
                   scratch.tiles[i], tiles[i]);
     };
     set_up(0);
+    if (transposed) return permute_transposed(tiles[0], transposes, scratch.transposed);
     if (count > 1) set_up(1);
     permute_tiles(tiles, count);
   });

@@ -43,10 +43,11 @@ struct row_sequence {
   Element const* operator[](int k) const { return data + k * pitch; }
 };
 
+// Returns `count` rows of the input. Copies them to the stage unless they can be read in place.
 template <class T>
 row_sequence<T> load_input_rows(permuted_tile<T> const& tile, index_t first_row, int count,
-                                T* stage) {
-  if (tile.x_layout.dense)
+                                T* stage, bool in_place = true) {
+  if (tile.x_layout.dense && in_place)
     return {tile.x + tile.x_layout.start[0] + first_row * tile.x_layout.pitch, tile.x_layout.pitch};
   gather_rows(tile.x, tile.x_layout, 0, tile.width, first_row, count, stage, tile_columns);
   return {stage, tile_columns};
@@ -55,9 +56,9 @@ row_sequence<T> load_input_rows(permuted_tile<T> const& tile, index_t first_row,
 // the zeros of a new stage.
 template <class Index, class T>
 row_sequence<Index> load_permutation_rows(permuted_tile<T> const& tile, index_t first_row,
-                                          int count, Index* stage) {
+                                          int count, Index* stage, bool in_place = true) {
   auto const* const perm = static_cast<Index const*>(tile.perm);
-  if (tile.perm_layout.dense && !tile.ragged)
+  if (tile.perm_layout.dense && !tile.ragged && in_place)
     return {perm + tile.perm_layout.start[0] + first_row * tile.perm_layout.pitch,
             tile.perm_layout.pitch};
   gather_rows(perm, tile.perm_layout, 0, tile.width, first_row, count, stage, tile_columns);
@@ -68,12 +69,12 @@ row_sequence<Index> load_permutation_rows(permuted_tile<T> const& tile, index_t 
   return {stage, tile_columns};
 }
 
-// Scatters one row of the input to the rows in `perm`. All lanes are stored, at constant offsets;
+// Scatters a row of columns to the rows in `perm`. All lanes are stored, at constant offsets;
 // unused lanes store garbage that is never read.
 template <class T, class Index, std::size_t... Lane>
 SLICESORT_INLINE void scatter_row(T const* x, Index const* perm, T* tile,
                                   std::index_sequence<Lane...>) {
-  ((tile[static_cast<std::size_t>(perm[Lane]) * tile_columns + Lane] = x[Lane]), ...);
+  ((tile[static_cast<std::size_t>(perm[Lane]) * sizeof...(Lane) + Lane] = x[Lane]), ...);
 }
 template <class T, class Index, std::size_t... Lane>
 SLICESORT_INLINE void gather_row(T const* tile, Index const* perm, T* y,
@@ -121,6 +122,54 @@ void load_tile(permuted_tile<T> const& tile) {
   }
 }
 
+// Half a tile of 32-bit elements: one cache line of every row, instead of two.
+inline constexpr int half_columns = tile_columns / 2;
+
+// True if the tile is scattered half by half: one half stays in the L1 cache, two do not.
+template <class T>
+bool scatters_halves(permuted_tile<T> const& tile) {
+  return sizeof(T) == 4 && tile.rows >= 128 && tile.rows <= 1024 && tile.x_layout.dense &&
+         tile.perm_layout.dense && tile.y_layout.dense && !tile.ragged &&
+         tile.mode == grad_mode::overwrite;
+}
+// Scatters the halves of a tile; scratch memory holds [2][rows][half_columns].
+template <class Index, class T>
+void scatter_halves(permuted_tile<T> const& tile) {
+  for (int half = 0; half < 2; ++half) {
+    T const* x = tile.x + tile.x_layout.start[half * half_columns];
+    Index const* perm =
+        static_cast<Index const*>(tile.perm) + tile.perm_layout.start[half * half_columns];
+    for (index_t row = 0; row < tile.rows;
+         ++row, x += tile.x_layout.pitch, perm += tile.perm_layout.pitch) {
+      prefetch_after<prefetch_distance, 3, half_columns>(x, tile.x_layout.pitch);
+      prefetch_after<prefetch_distance, 3, half_columns>(perm, tile.perm_layout.pitch);
+      scatter_row(x, perm, tile.scratch + half * half_columns * tile.rows,
+                  std::make_index_sequence<half_columns>{});
+    }
+  }
+}
+// Stores rows of tiles that scatter_halves scattered.
+template <bool Stream, class T>
+void store_halves(permuted_tile<T> const* tiles, int count) {
+  for (index_t row = 0; row < tiles->rows; ++row)
+    for (permuted_tile<T> const* tile = tiles; tile != tiles + count; ++tile) {
+      T const* const from = tile->scratch + row * half_columns;
+      T* const to = tile->y + tile->y_layout.start[0] + row * tile->y_layout.pitch;
+      copy_row<Stream, half_columns>(from, to);
+      copy_row<Stream, half_columns>(from + half_columns * tile->rows, to + half_columns);
+    }
+  portable::finish_streaming<Stream>();
+}
+template <class Index, class T>
+void permute_halves(permuted_tile<T> const* tiles, int count) {
+  bool stream = true;
+  for (permuted_tile<T> const* tile = tiles; tile != tiles + count; ++tile) {
+    scatter_halves<Index>(*tile);
+    stream &= tile->stream;
+  }
+  stream ? store_halves<true>(tiles, count) : store_halves<false>(tiles, count);
+}
+
 template <bool Gather, bool Stream, class Index, class T>
 void store_tile_rows(permuted_tile<T> const& tile, index_t first_row, Index* indices) {
   int const count = static_cast<int>(std::min<index_t>(tile.rows - first_row, store_batch_rows));
@@ -150,6 +199,8 @@ void store_permuted_tiles(permuted_tile<T> const* tiles, int count) {
 
 template <bool Gather, class Index, class T>
 void permute_typed_tiles(permuted_tile<T> const* tiles, int count) {
+  if (!Gather && scatters_halves(tiles[0]) && scatters_halves(tiles[count - 1]))
+    return permute_halves<Index>(tiles, count);
   bool stream = true;
   for (permuted_tile<T> const* tile = tiles; tile != tiles + count; ++tile) {
     load_tile<Gather, Index>(*tile);

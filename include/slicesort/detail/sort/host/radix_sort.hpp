@@ -24,7 +24,7 @@ class radix_tile {
 
   radix_tile() = default;
   radix_tile(arena& memory, index_t rows)
-      : pitch_(radix_pitch<T>(rows)),
+      : pitch_(transposed_pitch<T>(rows)),
         keys_(memory.take<bits>(static_cast<std::size_t>(pitch_ * columns))),
         rows_(memory.take<std::uint32_t>(static_cast<std::size_t>(pitch_ * columns))),
         entries_(memory.take<entry>(static_cast<std::size_t>(rows))),

@@ -6,6 +6,7 @@
 
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/rows.hpp>
+#include <slicesort/detail/host/simd/transpose.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sort/host/sort_tile.hpp>
 
@@ -17,26 +18,6 @@ SLICESORT_DETAIL_BEGIN
 
 template <class T>
 inline constexpr int radix_columns = 64 / static_cast<int>(sizeof(T));
-
-inline constexpr int radix_rows_per_batch = 16;
-
-// Returns the distance between adjacent columns. It has room for the last batch and is not a power
-// of two.
-template <class T>
-constexpr index_t radix_pitch(index_t rows) {
-  return (rows + radix_rows_per_batch - 1) / radix_rows_per_batch * radix_rows_per_batch +
-         96 / static_cast<index_t>(sizeof(T));
-}
-
-template <int Rows, int Columns, class Lane>
-SLICESORT_INLINE void transpose_block(Lane const* from, index_t from_pitch, Lane* to,
-                                      index_t to_pitch) {
-  constexpr int square_size = portable::vector_bytes / static_cast<int>(sizeof(Lane));
-  for (int c = 0; c < Columns; c += square_size)
-    for (int r = 0; r < Rows; r += square_size)
-      portable::transpose_square<portable::vec<Lane, square_size>>(
-          from + r * from_pitch + c, from_pitch, to + c * to_pitch + r, to_pitch);
-}
 
 // True if the columns of an operand are copied one by one.
 template <class T>
@@ -77,10 +58,10 @@ void load_columns(column_tile<T> const& tile, bits_t<T>* keys, index_t pitch,
   constexpr int columns = radix_columns<T>,
                 lanes = portable::vector_bytes / static_cast<int>(sizeof(bits));
   using V = portable::vec<bits, lanes>;
-  alignas(64) bits stage[static_cast<std::size_t>(radix_rows_per_batch * columns)] = {};
-  for (index_t i = 0; i < tile.rows; i += radix_rows_per_batch) {
-    int const count = tile.rows - i < radix_rows_per_batch ? static_cast<int>(tile.rows - i)
-                                                           : radix_rows_per_batch;
+  alignas(64) bits stage[static_cast<std::size_t>(transposed_batch_rows * columns)] = {};
+  for (index_t i = 0; i < tile.rows; i += transposed_batch_rows) {
+    int const count = tile.rows - i < transposed_batch_rows ? static_cast<int>(tile.rows - i)
+                                                            : transposed_batch_rows;
     gather_rows(tile.x, tile.x_layout, 0, tile.width, i, count, stage, columns);
     for (int c = 0; c < columns; c += lanes) {
       V lost = portable::load_lanes<V>(lost_bits + c);
@@ -91,7 +72,7 @@ void load_columns(column_tile<T> const& tile, bits_t<T>* keys, index_t pitch,
                      descending_mask);
       portable::store_lanes(lost_bits + c, lost);
     }
-    transpose_block<radix_rows_per_batch, columns>(stage, columns, keys + i, pitch);
+    portable::transpose_block<transposed_batch_rows, columns>(stage, columns, keys + i, pitch);
   }
 }
 
@@ -108,11 +89,11 @@ void store_columns(Element const* from, index_t pitch, column_tile<T> const& til
                     from + c * pitch + i, sizeof(Element));
     return;
   }
-  alignas(64) Element stage[static_cast<std::size_t>(radix_rows_per_batch * columns)];
-  for (index_t i = 0; i < rows; i += radix_rows_per_batch) {
+  alignas(64) Element stage[static_cast<std::size_t>(transposed_batch_rows * columns)];
+  for (index_t i = 0; i < rows; i += transposed_batch_rows) {
     int const count =
-        rows - i < radix_rows_per_batch ? static_cast<int>(rows - i) : radix_rows_per_batch;
-    transpose_block<columns, radix_rows_per_batch>(from + i, pitch, stage, columns);
+        rows - i < transposed_batch_rows ? static_cast<int>(rows - i) : transposed_batch_rows;
+    portable::transpose_block<columns, transposed_batch_rows>(from + i, pitch, stage, columns);
     if (tile.stream)
       for (int k = 0; k < count; ++k)
         copy_row<true, columns>(stage + k * columns, to + layout.start[0] + (i + k) * layout.pitch);

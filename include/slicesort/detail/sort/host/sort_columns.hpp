@@ -32,7 +32,8 @@ struct columns_to_sort {
   index_t stored_rows = x.extents().length;  // leading sorted rows that are stored
 };
 
-// Size of a task. Tasks of two tiles pay off for 16-bit elements only.
+// Size of a task. Tasks of two tiles pay off for 16-bit elements only. Few long columns, which are
+// sorted one after the other, are split evenly among the threads.
 template <class T>
 struct sort_task {
   bool uses_radix;  // true if the columns are too long for networks
@@ -41,7 +42,13 @@ struct sort_task {
   sort_task(extents3 extents, unsigned threads)
       : uses_radix(extents.length > max_network_rows),
         tiles(!uses_radix && sizeof(T) == 2 ? tiles_per_task(extents, threads) : 1),
-        columns(uses_radix ? radix_tile<T>::columns : tiles * tile_columns) {}
+        columns(uses_radix ? radix_tile<T>::columns : tiles * tile_columns) {
+    constexpr index_t min_split_rows = 8192;  // a column takes longer than starting a thread
+    if (threads <= 1 || tiles > 1 || extents.length < min_split_rows || extents.empty()) return;
+    auto const workers = static_cast<index_t>(threads);
+    index_t const share = (extents.batch * extents.channels + workers - 1) / workers;
+    if (share <= (uses_radix ? columns : tile_columns / 4)) columns = static_cast<int>(share);
+  }
   index_t task_count(extents3 extents) const {
     return extents.empty() ? 0 : count_tiles(extents, columns);
   }
@@ -109,7 +116,7 @@ void sort_columns(host_exec const& exec, columns_to_sort<T, Order> const& params
   for_each_task(exec, task_shape.task_count(extents), [&](unsigned thread, index_t task) {
     sort_scratch<T> scratch = scratch_of(thread);
     column_tile<T> tiles[2];
-    int const count = task_shape.uses_radix ? 1 : tiles_in_task(extents, task, task_shape.tiles);
+    int const count = task_shape.tiles == 1 ? 1 : tiles_in_task(extents, task, task_shape.tiles);
     auto const set_up = [&](int i) {
       set_up_tile(params,
                   columns_per_tile(extents, task * task_shape.tiles + i,

@@ -84,7 +84,7 @@ struct selection_scratch {
 
   selection_scratch() = default;
   selection_scratch(arena& memory, index_t columns, index_t rows, index_t k)
-      : pitch(radix_pitch<T>(rows)),
+      : pitch(transposed_pitch<T>(rows)),
         keys(memory.take<bits_t<T>>(amount(static_cast<std::size_t>(columns)) *
                                     static_cast<std::size_t>(pitch))) {
     auto const selected = static_cast<std::size_t>(k), count = static_cast<std::size_t>(rows);

@@ -169,7 +169,7 @@ def mix_targets() -> list[Target]:
     found.append(Target("f32 sparse_mix chord N=4096 against its multiply-adds alone", mix(4096, 12),
                         mix(4096, 12, subject="baseline_multiply_add"), at_most=2.17))
     found.append(Target("f32 sparse_mix cdil N=4096 against memcpy", mix(4096, 12, "cdil"), host_name("baseline_memcpy", 4096),
-                        at_most=14))
+                        at_most=12))
     for topology in ("chord", "cdil"):
         found.append(Target(f"f32 sparse_mix {topology} N=4096 backward against its forward",
                             mix(4096, 12, topology, "backward"), mix(4096, 12, topology, "forward"), at_most=3.5))

@@ -121,6 +121,24 @@ TEST_CASE_TEMPLATE("same bits for CHORD links on every instruction set", T, floa
     }
 }
 
+// The host applies factors together if their links are short, or if their offsets have a large
+// common divisor with the number of rows.
+TEST_CASE_TEMPLATE("same bits for grouped factors on every instruction set", T, float, double) {
+  if (!testing(backend_kind::host)) return;
+  std::uint64_t seed = 200;
+  // Factors 0 to 2 lead to close rows, factors 4 to 6 to multiples of rows / 8.
+  std::vector<index_t> const close = {0, 1, -1, 5, 0, 2, -9, -3, 8, 0, 130, -131};
+  constexpr index_t rows = 512;
+  for (residual_kind residual : {residual_kind::per_factor, residual_kind::none}) {
+    auto p = normal_mix<T>({1, rows + 2, 3}, 7, 3, residual, ++seed, {rows});
+    std::copy(close.begin(), close.end(), p.offsets.begin());
+    for (std::size_t k = 12; k < p.offsets.size(); ++k)
+      p.offsets[k] = rows / 8 * (static_cast<index_t>(k % 5) - 2);
+    compute_expected(p);
+    for (ss::isa set : available_isas()) CHECK(check_mix(p, ss::exec::host{1, set}) == "");
+  }
+}
+
 TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
   std::vector<index_t> const lengths = {11, 7, 0, 11, 10};
   for (residual_kind residual : all_residuals) {

@@ -10,6 +10,7 @@
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
 #include <slicesort/detail/sparse_mix/host/chain.hpp>
+#include <slicesort/detail/sparse_mix/host/group.hpp>
 #include <slicesort/detail/sparse_mix/host/simd_table.hpp>
 #include <slicesort/detail/sparse_mix/host/states.hpp>
 #include <slicesort/detail/sparse_mix/host/tile.hpp>
@@ -92,7 +93,6 @@ template <class T>
 void host_implementation<sparse_mix_op>::forward(host_exec const& exec,
                                                  sparse_mix_forward<T> const& params,
                                                  workspace memory) {
-  using A = accumulator_t<T>;
   extents3 const e = params.x.extents();
   if (e.empty()) return;
   arena allocator(memory);
@@ -105,21 +105,45 @@ void host_implementation<sparse_mix_op>::forward(host_exec const& exec,
       return transfer_rows(params.x, params.y, chunk, 0, e.length, grad_mode::overwrite);
     mix_scratch<T> const scratch = buffers.threads[thread];
     mix_chain<T> const chain(call, chunk, e.length, scratch.staged_weights);
-    A *input = scratch.input, *output = scratch.output;
-    chain.load(params.x, input);
-    for (index_t factor = 0; factor < factors; ++factor) {
-      bool const is_last = factor + 1 == factors;
-      bool const is_saved = params.saving && !is_last && params.config.every > 0 &&
-                            (factor + 1) % params.config.every == 0;
-      tensor3<T> const target = is_last    ? params.y
-                                : is_saved ? params.states[(factor + 1) / params.config.every - 1]
-                                           : tensor3<T>{};
-      bool const is_streamed = (is_last || is_saved) && chain.can_mix_into(target);
-      mix_forward(chain, params.x, factor, input, output, is_streamed ? &target : nullptr, is_last);
-      std::swap(input, output);
-      if (!is_last && !is_saved) continue;
-      if (!is_streamed) chain.store(input, target, grad_mode::overwrite);
-      transfer_rows(params.x, target, chunk, chain.rows(), e.length, grad_mode::overwrite);
+    // Sets `target` to the tensor for a factor's rows; false if there is none.
+    auto const find_target = [&](index_t factor, tensor3<T>& target) {
+      if (factor + 1 == factors)
+        target = params.y;
+      else if (params.saving && params.config.every > 0 && (factor + 1) % params.config.every == 0)
+        target = params.states[(factor + 1) / params.config.every - 1];
+      else
+        return false;
+      return true;
+    };
+    auto const is_streamed = [&](index_t factor, tensor3<T>& target) {
+      return find_target(factor, target) && chain.can_mix_into(target);
+    };
+    mix_group_chain<T> const groups(chain, mix_direction::forward);
+    accumulator_t<T>*tile = scratch.input, *spare = scratch.output, *rows = tile;
+    chain.load(params.x, rows);
+    for (index_t factor = 0; factor < factors;) {
+      tensor3<T> target;
+      index_t limit = 1;  // factors whose rows are not stored from a tile, and one more
+      while (factor + limit < factors &&
+             (!find_target(factor + limit - 1, target) || chain.can_mix_into(target)))
+        ++limit;
+      mix_group const group = groups.find(factor, limit, rows == tile);
+      index_t const last = factor + group.factors - 1;
+      bool const is_last_streamed = is_streamed(last, target),
+                 stream_only = last + 1 == factors && is_last_streamed;
+      if (group.factors > 1) {
+        rows = groups.apply(group, factor, rows, spare, is_streamed, stream_only);
+      } else {
+        mix_forward(chain, params.x, factor, rows, spare, is_last_streamed ? &target : nullptr,
+                    stream_only);
+        std::swap(tile, spare);
+        rows = tile;
+      }
+      for (; factor <= last; ++factor) {
+        if (!find_target(factor, target)) continue;
+        if (factor == last && !is_last_streamed) chain.store(rows, target, grad_mode::overwrite);
+        transfer_rows(params.x, target, chunk, chain.rows(), e.length, grad_mode::overwrite);
+      }
     }
   });
 }

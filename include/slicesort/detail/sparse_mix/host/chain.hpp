@@ -75,6 +75,27 @@ class mix_chain {
       distances[k] = 0 <= offset[k] && offset[k] < rows_ ? offset[k] : wrap_row(offset[k], rows_);
   }
 
+  // The same for a factor or its transpose.
+  void compute_distances(mix_direction direction, index_t factor, index_t first, int links,
+                         index_t* distances) const {
+    compute_distances(factor, first, links, distances);
+    if (direction == mix_direction::backward)
+      for (int k = 0; k < links; ++k) distances[k] = distances[k] == 0 ? 0 : rows_ - distances[k];
+  }
+
+  // Offset of a link's weight from the first link's weight of the output row. The transpose's
+  // weights belong to the row that the link leads to.
+  static index_t weight_offset(mix_direction direction, int k, index_t link_pitch,
+                               index_t row_offset, index_t weight_pitch) {
+    return k * link_pitch +
+           (direction == mix_direction::backward ? row_offset * weight_pitch : index_t{0});
+  }
+
+  // Points the span to the tensor's rows for streaming stores.
+  void set_stream(tensor3<T> to, row_span<T>& span) const {
+    span.stream = first_element(to), span.stream_pitch = to.strides().length;
+  }
+
   // True if `mix` can store its sums directly to the tensor: the chunk is a whole tile, and stores
   // to the tensor should stream.
   bool can_mix_into(tensor3<T> to) const {
@@ -96,32 +117,24 @@ class mix_chain {
       bool const complete = first + span.links == links;
       span.rounds_sums = rounds_sums && complete;
       if (complete && streamed != nullptr) {
-        span.stream = first_element(*streamed), span.stream_pitch = streamed->strides().length;
+        set_stream(*streamed, span);
         if (stream_only) span.output = nullptr;
       }
       index_t const link_pitch = load_weights(factor, first, span);
-      compute_distances(factor, first, span.links, distances);
-      if (direction == mix_direction::backward)
-        for (int k = 0; k < span.links; ++k)
-          distances[k] = distances[k] == 0 ? 0 : rows_ - distances[k];
-      for_each_row_span(distances, span.links, rows_, span.row_offsets,
-                        [&](index_t begin, index_t end) {
-                          span.first = begin, span.last = end;
-                          for (int k = 0; k < span.links; ++k) {
-                            span.weight_offsets[k] = k * link_pitch;
-                            if (direction == mix_direction::backward)
-                              span.weight_offsets[k] += span.row_offsets[k] * span.weight_pitch;
-                            span.row_offsets[k] *= mix_columns;
-                          }
-                          call_.kernels.mix_rows(span);
-                        });
+      compute_distances(direction, factor, first, span.links, distances);
+      for_each_row_span(
+          distances, span.links, rows_, span.row_offsets, [&](index_t begin, index_t end) {
+            span.first = begin, span.last = end;
+            for (int k = 0; k < span.links; ++k) {
+              span.weight_offsets[k] =
+                  weight_offset(direction, k, link_pitch, span.row_offsets[k], span.weight_pitch);
+              span.row_offsets[k] *= mix_columns;
+            }
+            call_.kernels.mix_rows(span);
+          });
       if (span.links == 0) break;
     }
   }
-
- private:
-  static constexpr int max_links =
-      std::is_same_v<T, A> ? mix_max_links_per_pass : mix_max_staged_links;
 
   // Points the span to the weights of its links, converted to A if necessary. Returns the pitch
   // between links.
@@ -146,6 +159,11 @@ class mix_chain {
       return 1;
     }
   }
+
+ private:
+  static constexpr int max_links =
+      std::is_same_v<T, A> ? mix_max_links_per_pass : mix_max_staged_links;
+
   bool should_stream_to(tensor3<T> to) const {
     return should_stream_rows(to, first_element(to), chunk_.channels);
   }

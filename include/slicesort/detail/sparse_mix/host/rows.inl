@@ -37,7 +37,7 @@ struct mix_sums {
   static constexpr int near_row(int k) { return k == 0 ? 0 : 1 << (k - 1); }
   static constexpr int near_rows = rows + near_row(near_links - 1);
   static int near_direction(row_span<T> const& span) {
-    if (rows < 8 || span.links < near_links) return 0;
+    if (rows < 8 || span.links < near_links || span.tensor_gap != 0) return 0;
     int const direction = span.row_offsets[1] == mix_columns ? 1 : -1;
     for (int k = 0; k < near_links; ++k)
       if (span.row_offsets[k] != direction * near_row(k) * mix_columns) return 0;
@@ -55,8 +55,12 @@ struct mix_sums {
   template <int Rows, int Across, int Direction>
   static SLICESORT_INLINE void sums_of(row_span<T> const& span, index_t i, int column) {
     constexpr int width = lanes::count;
-    index_t const first = i * mix_columns + column;
-    A const* const weights = span.weights + i * span.weight_pitch;
+    // Rows with near links are neighbors in the tile.
+    index_t const run = Direction == 0 ? i / mix_rows_per_run : 0;
+    index_t const input_row = i + run * span.input_gap, output_row = i + run * span.output_gap,
+                  tensor_row = i + run * span.tensor_gap;
+    index_t const first = input_row * mix_columns + column;
+    A const* const weights = span.weights + tensor_row * span.weight_pitch;
     A const* const source = span.input + first;
     V sum[std::size_t{Rows}][std::size_t{Across}] = {};
     if (span.start != nullptr)
@@ -64,17 +68,28 @@ struct mix_sums {
         int const r = index / Across, v = index % Across;
         sum[r][v] = load_lanes<V>(span.start + first + r * mix_columns + v * width);
       });
-    if constexpr (Direction != 0) add_near<Direction>(span, weights, source, sum);
-    for (int k = Direction == 0 ? 0 : near_links; k < span.links; ++k)
+    int link = 0;
+    if constexpr (Direction != 0) {
+      add_near<Direction>(span, weights, source, sum);
+      link = near_links;
+    } else if (span.links > 0 && span.start == span.input && span.row_offsets[0] == 0) {
+      // The rows that the sums start from are those of the first link.
       unrolled<Rows>([&](auto r) {
-        A const* const row = source + span.row_offsets[k] + r * mix_columns;
-        V const weight = lanes::splat(weights[span.weight_offsets[k] + r * span.weight_pitch]);
+        V const weight = lanes::splat(weights[span.weight_offsets[0] + r * span.weight_pitch]);
+        unrolled<Across>([&](auto v) { sum[r][v] = fused_lanes(weight, sum[r][v], sum[r][v]); });
+      });
+      link = 1;
+    }
+    for (; link < span.links; ++link)
+      unrolled<Rows>([&](auto r) {
+        A const* const row = source + span.row_offsets[link] + r * mix_columns;
+        V const weight = lanes::splat(weights[span.weight_offsets[link] + r * span.weight_pitch]);
         unrolled<Across>([&](auto v) {
           sum[r][v] = fused_lanes(weight, load_lanes<V>(row + v * width), sum[r][v]);
         });
       });
     if (span.stream != nullptr) {
-      T* const stream = span.stream + i * span.stream_pitch + column;
+      T* const stream = span.stream + tensor_row * span.stream_pitch + column;
       unrolled<Rows * Across>([&](auto index) {
         int const r = index / Across, v = index % Across;
         lanes::template store<true>(stream + r * span.stream_pitch + v * width, sum[r][v]);
@@ -88,7 +103,7 @@ struct mix_sums {
       });
     unrolled<Rows * Across>([&](auto index) {
       int const r = index / Across, v = index % Across;
-      store_lanes(span.output + first + r * mix_columns + v * width, sum[r][v]);
+      store_lanes(span.output + (output_row + r) * mix_columns + column + v * width, sum[r][v]);
     });
   }
   // Adds the near links of all rows. Loads each linked row once, nearest first, which is the order
@@ -101,6 +116,10 @@ struct mix_sums {
       V row[std::size_t{vectors_across}];
       unrolled<vectors_across>([&](auto v) {
         row[v] = load_lanes<V>(source + row_offset * mix_columns + v * lanes::count);
+#if SLICESORT_VECTOR_BYTES == 64
+        // Otherwise GCC loads the row again for every sum.
+        __asm__("" : "+v"(row[v]));
+#endif
       });
       unrolled<near_links>([&](auto k) {
         constexpr int row_index = row_offset - Direction * near_row(k);

@@ -18,10 +18,17 @@ inline constexpr int mix_columns = channel_block;  // pitch of a tile
 inline constexpr int mix_max_dots_per_round = 16;
 inline constexpr int mix_max_links_per_pass = 64;
 inline constexpr int mix_max_staged_links = 16;  // the same, if weights are converted
+inline constexpr int mix_rows_per_run = 8;
+inline constexpr index_t mix_halo_rows = 64;          // free rows before and after a tile
+inline constexpr index_t mix_min_grouped_rows = 512;  // shorter tiles stay in the L1 cache anyway
+// Rows of one of two buffers in the L1 cache.
+template <class A>
+inline constexpr index_t mix_max_class_rows = 32768 /
+                                              (mix_columns * static_cast<index_t>(sizeof(A)));
 
 // Span of rows [first, last) of a factor in which no link wraps around the end of the sample. Link
 // k of row i is at distance `row_offsets[k]` in the tile. Its weight is `weights[i * weight_pitch +
-// weight[k]]`.
+// weight[k]]`. Runs of `mix_rows_per_run` rows are `*_gap` rows apart in the tile or tensor.
 template <class T>
 struct row_span {
   using A = accumulator_t<T>;
@@ -34,6 +41,7 @@ struct row_span {
   A const* weights;
   index_t weight_pitch;
   index_t first, last;
+  index_t input_gap, output_gap, tensor_gap;  // start and input; output; weights and stream
   int width, links;
   bool rounds_sums;  // true to round the sums to the element type
   index_t row_offsets[mix_max_links_per_pass], weight_offsets[mix_max_links_per_pass];
@@ -74,12 +82,20 @@ struct mix_scratch {
 
   mix_scratch(arena& memory, index_t length, index_t links) {
     auto const tile = static_cast<std::size_t>((length + mix_max_dots_per_round) * mix_columns);
-    input = memory.take<A>(tile);
-    output = memory.take<A>(tile);
+    input = take_with_halo(memory, length);
+    output = take_with_halo(memory, length);
     state = memory.take<A>(tile);
     state_or_sum = memory.take<A>(tile);
     staged_weights = memory.take<A>(static_cast<std::size_t>(
         std::is_same_v<T, A> ? 0 : length * std::min<index_t>(links, mix_max_staged_links)));
+  }
+
+ private:
+  static A* take_with_halo(arena& memory, index_t length) {
+    index_t const halo = length < mix_min_grouped_rows ? 0 : mix_halo_rows;
+    A* const rows = memory.take<A>(
+        static_cast<std::size_t>((length + mix_max_dots_per_round + 2 * halo) * mix_columns));
+    return rows == nullptr ? rows : rows + halo * mix_columns;
   }
 };
 

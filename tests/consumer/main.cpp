@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts four numbers. Every installation method must build and run this program.
+// Shuffles four numbers. Every installation method must build and run this program. With
+// CONSUMER_SORTS it sorts them again, which takes several times as long to compile.
 #include <slicesort/slicesort.hpp>
 
 #include <cstdio>
@@ -18,14 +19,23 @@ static_assert(is_same_text(package_version, header_version), "CMake and version.
 
 int main() {
   namespace ss = slicesort;
-  float x[] = {3, 1, 2, 0}, y[4] = {};
+  float const x[] = {0, 1, 2, 3};
+  float y[4] = {};
   alignas(64) static unsigned char memory[1 << 16];
   ss::extents3 const shape{1, 4, 1};
-  ss::slicing_sort<> const op;
+  ss::shuffle<> const op{7};
   ss::exec::host const exec{2};
   if (op.workspace_bytes<float>(exec, shape) > sizeof memory) return 2;
-  op.forward(exec, ss::view(x, shape), ss::view(y, shape), ss::no_saved, memory);
+  op.forward(exec, ss::view(x, shape), ss::view(y, shape), memory);
+  unsigned found = 0;
+  for (float value : y) found |= 1u << static_cast<unsigned>(value);
+  if (found != 0xf) return 1;
+#ifdef CONSUMER_SORTS
+  float sorted[4] = {};
+  ss::slicing_sort<>{}.forward(exec, ss::view(y, shape), ss::view(sorted, shape), ss::no_saved,
+                               memory);
   for (int i = 0; i < 4; ++i)
-    if (y[i] < static_cast<float>(i) || y[i] > static_cast<float>(i)) return 1;
-  std::puts("sorted");
+    if (static_cast<int>(sorted[i]) != i) return 1;
+#endif
+  std::puts("shuffled");
 }

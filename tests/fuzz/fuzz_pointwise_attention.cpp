@@ -29,7 +29,7 @@ void run_type(byte_reader& reader) {
   if (flags.arbitrary_bits()) read_arbitrary_bits(reader, p);
   std::uint64_t const chosen = reader.take() % 4;
   std::uint64_t index = 0;
-  for_each_score_function([&](auto const& function, auto const& oracle) {
+  for_each_score_function<T>([&](auto const& function, auto const& oracle) {
     if (index++ != chosen) return;
     auto const results = run_pointwise(p, function, exec, layout);
     if (flags.arbitrary_bits())  // there is no reference

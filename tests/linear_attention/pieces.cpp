@@ -40,6 +40,14 @@ bool cuts_tiles(boundaries const& list) {
   return false;
 }
 
+// True if the suite tests case `i` with T: float has all cases, and the other types a third each,
+// since the states of every type are sums in the accumulator type, cut at the same rows.
+template <class T>
+bool is_tested_with(std::size_t i) {
+  if (full_suite() || std::is_same_v<T, float>) return true;
+  return i % 3 == (std::is_same_v<T, double> ? 0 : std::is_same_v<T, float16> ? 1 : 2);
+}
+
 // Returns a causal problem. With 16-bit types, dw of pieces is rounded once per piece and not
 // tested.
 template <class T>
@@ -85,21 +93,27 @@ TEST_CASE_TEMPLATE("pieces have the results of the whole", T, float, double, flo
   for (std::size_t feature = 0; feature < feature_kinds; ++feature) {
     if (feature == feature_index::cosine_reweighted) continue;  // has no states
     ++seed;
-    check_pieces(make_problem<T>({2, 2, 150, 150, 5, 6}, feature, seed, {}),
-                 {{0, 64, 128, 150}, {0, 63, 65, 150}, {0, 0, 1, 75, 150}, random_cuts(150, seed)});
-    check_pieces(make_problem<T>({3, 2, 131, 131, 3, 17}, feature, seed + 50, {131, 64, 40}),
-                 {{0, 50, 131}, {0, 64, 131}, random_cuts(131, seed + 50)});
+    if (is_tested_with<T>(feature))
+      check_pieces(
+          make_problem<T>({2, 2, 150, 150, 5, 6}, feature, seed, {}),
+          {{0, 64, 128, 150}, {0, 63, 65, 150}, {0, 0, 1, 75, 150}, random_cuts(150, seed)});
+    if (is_tested_with<T>(feature + 1))
+      check_pieces(make_problem<T>({3, 2, 131, 131, 3, 17}, feature, seed + 50, {131, 64, 40}),
+                   {{0, 50, 131}, {0, 64, 131}, random_cuts(131, seed + 50)});
     // Grouped heads share the states of their head of k.
-    check_pieces(make_problem<T>({2, 4, 131, 131, 3, 5, 6, 2}, feature, seed + 90, {131, 64}),
-                 {{0, 50, 131}, {0, 64, 131}});
+    if (is_tested_with<T>(feature + 2))
+      check_pieces(make_problem<T>({2, 4, 131, 131, 3, 5, 6, 2}, feature, seed + 90, {131, 64}),
+                   {{0, 50, 131}, {0, 64, 131}});
   }
 }
 
 TEST_CASE_TEMPLATE("one row at a time", T, float, double, float16, bfloat16) {
+  std::size_t i = 0;
   for (std::size_t feature :
        {feature_index::elu_plus_one, feature_index::random_exp, feature_index::random_fourier})
-    check_pieces(make_problem<T>({1, 2, 67, 67, 4, 5}, feature, 500 + feature, {}),
-                 {single_rows(67)});
+    if (is_tested_with<T>(i++))
+      check_pieces(make_problem<T>({1, 2, 67, 67, 4, 5}, feature, 500 + feature, {}),
+                   {single_rows(67)});
 }
 
 // The state of a sequence that starts with zeros is a tensor of zeros.
@@ -109,7 +123,7 @@ TEST_CASE_TEMPLATE("a state of zeros starts a sequence", T, float, double) {
     for_each_backend_once(problem.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       auto const expected = run_pieces(problem, exec, {0, 70});
-      with_operator(problem, [&](auto const& op) {
+      with_causal_operator(problem, [&](auto const& op) {
         linear_pieces<T, std::decay_t<decltype(op)>> pieces(problem, op, exec, {0, 70});
         linear_state<T> zeros(static_cast<std::size_t>(pieces.state_extents().size()));
         pieces.forward(zeros);

@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace support {
@@ -152,12 +155,29 @@ class linear_pieces {
   bool overran_ = false;
 };
 
+// Calls f(operator) for the policies of a causal problem whose feature map has states. Compiles f
+// for no other operator.
+template <class T, class F>
+void with_causal_operator(linear_problem<T> const& problem, F const& f) {
+  std::visit(
+      [&](auto const& feature, auto const& divisor) {
+        using Feature = std::decay_t<decltype(feature)>;
+        using Divisor = std::decay_t<decltype(divisor)>;
+        if constexpr (!std::is_same_v<Feature, ss::feature::cosine_reweighted>)
+          f(ss::linear_attention<Feature, Divisor, ss::direction::causal>(feature, divisor,
+                                                                          problem.multiply));
+        else
+          throw std::logic_error("cosine_reweighted has no states");
+      },
+      problem.feature, problem.divisor);
+}
+
 // Runs both directions of a problem in pieces.
 template <class T>
 piece_results<T> run_pieces(linear_problem<T> const& problem, any_exec const& exec,
                             std::vector<index_t> const& boundaries) {
   piece_results<T> results;
-  with_operator(problem, [&](auto const& op) {
+  with_causal_operator(problem, [&](auto const& op) {
     linear_pieces<T, std::decay_t<decltype(op)>> pieces(problem, op, exec, boundaries);
     pieces.forward();
     pieces.backward();

@@ -59,13 +59,14 @@ std::unique_ptr<bool[]> random_table(extents4 e, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a table of booleans", T, float, bfloat16) {
-  std::uint64_t seed = sizeof(T) * 100;
+// A mask does not see elements, so each kind is compiled for one type.
+TEST_CASE("a table of booleans") {
+  std::uint64_t seed = 400;
   attention_size const size{2, 2, 130, 150, 8, 9};
   for (extents4 e : {extents4{2, 2, 130, 150}, extents4{1, 2, 130, 150}, extents4{1, 1, 130, 150},
                      extents4{2, 1, 1, 150}}) {
     auto const table = random_table(e, ++seed);
-    auto const p = random_attention<T>(size, seed, mask_kind::full);
+    auto const p = random_attention<float>(size, seed, mask_kind::full);
     mask::tensor const m{{table.get(), e}};
     CHECK(check_everywhere(m, p) == "");
     if (e.batch == 1) continue;
@@ -81,8 +82,9 @@ TEST_CASE("a table with strides") {
   CHECK(check_everywhere(m, random_attention<float>(size, 8, mask_kind::full)) == "");
 }
 
-TEST_CASE_TEMPLATE("segments", T, float, bfloat16) {
-  std::uint64_t seed = sizeof(T) * 100 + 50;
+TEST_CASE("segments") {
+  using T = bfloat16;
+  std::uint64_t seed = 250;
   std::vector<std::int32_t> const offsets{0, 1, 40, 40, 100, 128, 150},
       keys{0, 9, 12, 70, 99, 99, 160};
   mask::segments<std::int32_t> const m{{offsets.data(), offsets.size()}},

@@ -6,21 +6,24 @@
 # An operator is a folder of include/slicesort/detail/ with a params.hpp. Its tag is <op>_op unless other tags are listed
 # here. Orders and masks are selected at run time.
 set(_slicesort_tags_csp "csp_op<false>" "csp_op<true>")
-set(_slicesort_tags_linear_attention
-  "linear_attention_op<slicesort::detail::built_in_feature>" "linear_attention_op<support::custom_feature>")
+set(_slicesort_tags_linear_attention "linear_attention_op<slicesort::detail::built_in_feature>")
 set(_slicesort_tags_multi_permutation "multi_permutation_op<support::pattern_order>")
 set(_slicesort_tags_pointwise_attention
-  "pointwise_attention_op<support::pattern_mask>" "pointwise_attention_op<support::range_mask>"
-  "pointwise_attention_op<support::sparse_mask>" "squared_relu_attention_op<support::pattern_mask>"
-  "custom_attention_op<support::pattern_mask>" "custom_attention_op<support::range_mask>")
+  "pointwise_attention_op<support::pattern_mask>" "squared_relu_attention_op<support::pattern_mask>")
 set(_slicesort_tags_shuffle "shuffle_op<slicesort::shared_by_channels>" "shuffle_op<slicesort::per_channel>")
 set(_slicesort_tags_slicing_sort "slicing_sort_op<support::pattern_order>")
 set(_slicesort_tags_soft_sort "soft_sort_op<support::pattern_order>" "soft_rank_op<support::pattern_order>")
 set(_slicesort_tags_softmax_attention
-  "streaming_attention_op<support::pattern_mask>" "streaming_attention_op<support::range_mask>"
-  "streaming_attention_op<support::sparse_mask>" "materialized_attention_op<support::sparse_mask>"
-  "materialized_attention_op<support::pattern_mask>" "materialized_attention_op<support::range_mask>")
+  "streaming_attention_op<support::pattern_mask>" "materialized_attention_op<support::pattern_mask>")
 set(_slicesort_tags_top_k "top_k_op<support::pattern_order>")
+# Tags that some element types lack (types_of_tags.hpp).
+set(_slicesort_CUSTOM_tags_linear_attention "linear_attention_op<support::custom_feature>")
+set(_slicesort_CUSTOM_tags_pointwise_attention "custom_attention_op<support::pattern_mask>")
+set(_slicesort_EVERY_MASK_tags_pointwise_attention "pointwise_attention_op<support::range_mask>"
+  "pointwise_attention_op<support::sparse_mask>" "custom_attention_op<support::range_mask>")
+set(_slicesort_EVERY_MASK_tags_softmax_attention
+  "streaming_attention_op<support::range_mask>" "streaming_attention_op<support::sparse_mask>"
+  "materialized_attention_op<support::range_mask>" "materialized_attention_op<support::sparse_mask>")
 # Tables of vector kernels, by operator, after the function that fills the table. Without these lines, g++ would compile the
 # kernels into every program, since it instantiates inline members in spite of "extern template".
 set(_slicesort_kernels_linear_attention "choose_kernels, linear_attention_kernels")
@@ -101,6 +104,11 @@ foreach(op IN LISTS _slicesort_operators)
     string(APPEND _instantiate "##_FORWARD")
   endif()
   list(TRANSFORM _slicesort_tags_${op} REPLACE "(.+)" "  ${_instantiate}(slicesort::detail::\\1, T)" OUTPUT_VARIABLE calls)
+  foreach(_kind IN ITEMS CUSTOM EVERY_MASK)
+    list(TRANSFORM _slicesort_${_kind}_tags_${op} REPLACE
+      "(.+)" "  SLICESORT_TEST_IF_${_kind}_##T(${_instantiate}(slicesort::detail::\\1, T))" OUTPUT_VARIABLE _some_types)
+    list(APPEND calls ${_some_types})
+  endforeach()
   string(REPLACE ";" " \\\n" calls "${calls}")
   set(_elsewhere "SLICESORT_TEST_TAGS_OF_${op}(SLICESORT_TEST_COMPILED_ELSEWHERE, \\1)")
   set(_kernels "${_slicesort_kernels_${op}}")

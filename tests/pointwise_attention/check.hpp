@@ -11,6 +11,7 @@
 // - custom_score_function: (1 + |s| / 2 + d / 4) d and 4 u of the terms; the slope d / 2 and 3 u.
 #pragma once
 
+#include "operators/compiled_once.hpp"
 #include "operators/custom_score_function.hpp"
 #include "softmax_attention/check.hpp"
 #include "softmax_attention/oracle.hpp"
@@ -24,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -74,13 +76,13 @@ struct custom_oracle final : score_oracle {
   }
 };
 
-// Calls f(function, oracle) for every score function that the tests compile for pattern_mask.
-template <class F>
+// Calls f(function, oracle) for every score function that the tests compile for pattern_mask and T.
+template <class T, class F>
 void for_each_score_function(F const& f) {
   f(ss::score_function::laplace{}, laplace_oracle{});
   f(ss::score_function::laplace{-0.3, 1.7}, laplace_oracle{{-0.3, 1.7}});
   f(ss::score_function::squared_relu{}, squared_relu_oracle{});
-  f(custom_score_function{}, custom_oracle{});
+  if constexpr (has_custom_functions<T>) f(custom_score_function{}, custom_oracle{});
 }
 
 template <class T>
@@ -116,17 +118,22 @@ ss::pointwise_attention<Mask, Function> make_pointwise(attention_problem<T> cons
   if (p.scale) return ss::pointwise_attention<Mask, Function>(mask, function, *p.scale);
   return ss::pointwise_attention<Mask, Function>(mask, function);
 }
-// Runs the problem with its mask; laplace is also compiled for masks with ranges, and sparse ones.
+// Runs the problem with its mask; laplace is also compiled for masks with ranges, and sparse ones,
+// if they are for T.
 template <class Function, class T>
 pointwise_results<T> run_pointwise(attention_problem<T> const& p, Function const& function,
                                    any_exec const& exec, memory_layout layout = {}) {
-  if constexpr (std::is_same_v<Function, ss::score_function::laplace>) {
+  if constexpr (has_every_mask<T> && std::is_same_v<Function, ss::score_function::laplace>) {
     if (p.sparse) return run_operator(make_pointwise(p, *p.sparse, function), p, exec, layout);
     if (is_range(p.mask))
       return run_operator(make_pointwise(p, range_mask{p.mask.kind, p.mask.a, p.mask.b}, function),
                           p, exec, layout);
   }
-  return run_operator(make_pointwise(p, p.mask, function), p, exec, layout);
+  if (p.sparse) throw std::logic_error("not compiled for sparse masks");
+  if constexpr (has_custom_functions<T> || !std::is_same_v<Function, custom_score_function>)
+    return run_operator(make_pointwise(p, p.mask, function), p, exec, layout);
+  else
+    throw std::logic_error("custom_score_function is not compiled for this type");
 }
 
 // Returns a description of the first wrong result, or nothing.
@@ -157,7 +164,7 @@ std::string pointwise_errors(attention_problem<T> const& p, ForEach const& for_e
                              memory_layout layout = {},
                              attention_error_ratios* max_ratios = nullptr) {
   std::string errors;
-  for_each_score_function([&](auto const& function, auto const& oracle) {
+  for_each_score_function<T>([&](auto const& function, auto const& oracle) {
     auto problem = with_function(p, oracle);
     if (!std::is_same_v<decltype(function), ss::score_function::laplace const&>)
       problem.sparse.reset();
@@ -171,3 +178,14 @@ std::string pointwise_errors(attention_problem<T> const& p, ForEach const& for_e
 }
 
 }  // namespace support
+
+#define SLICESORT_TEST_RUN_POINTWISE(linkage, Function, T)               \
+  linkage template support::pointwise_results<T> support::run_pointwise( \
+      attention_problem<T> const&, Function const&, any_exec const&, memory_layout);
+#define SLICESORT_TEST_HELPERS_OF_pointwise_attention(linkage, T)                   \
+  SLICESORT_TEST_RUN_POINTWISE(linkage, slicesort::score_function::laplace, T)      \
+  SLICESORT_TEST_RUN_POINTWISE(linkage, slicesort::score_function::squared_relu, T) \
+  SLICESORT_TEST_RUN_POINTWISE(linkage, support::custom_score_function, T)
+#if defined(SLICESORT_TEST_LINKS_HELPERS_OF_pointwise_attention)
+SLICESORT_TEST_COMPILED_ONCE(SLICESORT_TEST_HELPERS_OF_pointwise_attention)
+#endif

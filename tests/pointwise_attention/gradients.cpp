@@ -3,6 +3,7 @@
 // gradients.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
+#include "softmax_attention/problem.hpp"
 
 #include <doctest/doctest.h>
 
@@ -42,7 +43,7 @@ TEST_CASE("gradients match finite differences") {
   double const step = std::ldexp(1.0, -13);
   for (mask_kind kind : {mask_kind::full, mask_kind::causal, mask_kind::scattered}) {
     auto p = gradient_problem(kind, 60 + static_cast<std::uint64_t>(kind));
-    for_each_score_function([&](auto const& function, auto const&) {
+    for_each_score_function<double>([&](auto const& function, auto const&) {
       for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         auto const actual = run_pointwise(p, function, exec);
@@ -85,7 +86,7 @@ TEST_CASE("gradients match finite differences") {
 TEST_CASE("adjoints") {
   for (mask_kind kind : all_mask_kinds) {
     auto const p = gradient_problem(kind, 80 + static_cast<std::uint64_t>(kind));
-    for_each_score_function([&](auto const& function, auto const&) {
+    for_each_score_function<double>([&](auto const& function, auto const&) {
       for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         auto const actual = run_pointwise(p, function, exec);
@@ -121,7 +122,7 @@ TEST_CASE_TEMPLATE("omitted and accumulated gradients", T, float, double, float1
 TEST_CASE_TEMPLATE("a gradient computed alone has the same bits", T, float, bfloat16) {
   attention_size const size{1, 2, 35, 37, 8, 9};
   auto const p = normal_attention<T>(size, random_mask(mask_kind::causal, size, 5), 130, true);
-  for_each_score_function([&](auto const& function, auto const&) {
+  for_each_score_function<T>([&](auto const& function, auto const&) {
     for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       auto const together = run_pointwise(p, function, exec);

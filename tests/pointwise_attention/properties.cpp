@@ -3,6 +3,8 @@
 // set and split of the batch; masks of the library; special values; and the accuracy of erf.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "check.hpp"
+#include "softmax_attention/oracle.hpp"
+#include "softmax_attention/problem.hpp"
 #include "support/error_message.hpp"
 #include "support/executors.hpp"
 
@@ -83,7 +85,7 @@ TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction s
     auto p = random_attention<T>(size, ++seed);
     p.per_key = seed % 2 == 0;
     p.dropout = {};
-    for_each_score_function([&](auto const& function, auto const&) {
+    for_each_score_function<T>([&](auto const& function, auto const&) {
       auto const expected = run_pointwise(p, function, ss::exec::host{});
       auto const check = [&](any_exec const& exec) {
         CAPTURE(p.describe());
@@ -106,7 +108,7 @@ TEST_CASE_TEMPLATE("one sample at a time", T, float, double, bfloat16) {
   p.lengths = {70, 0, 9};
   p.per_key = true;
   p.dropout = {};
-  for_each_score_function([&](auto const& function, auto const&) {
+  for_each_score_function<T>([&](auto const& function, auto const&) {
     for_each_backend_once(p.backend_seed(), [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));
       auto const whole = run_pointwise(p, function, exec);
@@ -159,7 +161,7 @@ TEST_CASE_TEMPLATE("infinite biases and NaN", T, float, double, bfloat16) {
   auto with_nan = p;
   with_nan.q[4 * 8 + 1] = nan_value<T>();
   for (index_t j : {28, 29}) with_nan.k[static_cast<std::size_t>(j * 8)] = nan_value<T>();
-  for_each_score_function([&](auto const& function, auto const& oracle) {
+  for_each_score_function<T>([&](auto const& function, auto const& oracle) {
     solved_attention<T> const solved(with_function(p, oracle));
     for_each_backend_once(1, [&](any_exec const& exec) {
       CAPTURE(describe_exec(exec));

@@ -9,7 +9,7 @@ if(NOT SLICESORT_TEST_PTX STREQUAL "ALL")
       cuda_sinkhorn=3
       cuda_slicing_sort=6 cuda_slicing_sort_sizes=12 cuda_slicing_sort_in_place=4 cuda_slicing_sort_lengths=3
       cuda_softmax_attention_sizes=4 cuda_softmax_attention_bias=2
-      cuda_linear_attention=3 cuda_linear_attention_native_products=2 cuda_linear_attention_pieces=3
+      cuda_linear_attention=3 cuda_linear_attention_native_products=2 cuda_linear_attention_pieces=2
       cuda_pointwise_attention=2 cuda_pointwise_attention_gradients=2)
     string(REGEX MATCH "^(.*)=(.*)$" _match ${_test_and_share})
     set_property(TEST ${CMAKE_MATCH_1} APPEND PROPERTY ENVIRONMENT SLICESORT_TEST_SHARE=${CMAKE_MATCH_2})

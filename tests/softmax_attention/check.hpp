@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -145,20 +146,26 @@ attention_results<T, attention_state_of<Algorithm, T>> run_operator(
   return results;
 }
 
-// Runs attention with the problem's mask. Masks with ranges only are passed as range_mask.
+// Runs attention with the problem's mask. Masks with ranges only are passed as range_mask, if it is
+// compiled for T.
 template <class Algorithm, class T>
 attention_results<T, attention_state_of<Algorithm, T>> run_attention(attention_problem<T> const& p,
                                                                      any_exec const& exec,
                                                                      Algorithm algorithm,
                                                                      memory_layout layout = {}) {
-  if (p.sparse)
-    return run_operator(
-        ss::softmax_attention<sparse_mask, Algorithm>(*p.sparse, p.scale, algorithm), p, exec,
-        layout);
-  if (!is_range(p.mask)) return run_operator(p.op(algorithm), p, exec, layout);
-  range_mask const mask{p.mask.kind, p.mask.a, p.mask.b};
-  return run_operator(ss::softmax_attention<range_mask, Algorithm>(mask, p.scale, algorithm), p,
-                      exec, layout);
+  if constexpr (has_every_mask<T>) {
+    if (p.sparse)
+      return run_operator(
+          ss::softmax_attention<sparse_mask, Algorithm>(*p.sparse, p.scale, algorithm), p, exec,
+          layout);
+    if (is_range(p.mask)) {
+      range_mask const mask{p.mask.kind, p.mask.a, p.mask.b};
+      return run_operator(ss::softmax_attention<range_mask, Algorithm>(mask, p.scale, algorithm), p,
+                          exec, layout);
+    }
+  }
+  if (p.sparse) throw std::logic_error("sparse masks are not compiled for this type");
+  return run_operator(p.op(algorithm), p, exec, layout);
 }
 
 // Returns the names of the gradients whose bits differ if they are requested alone.

@@ -113,6 +113,7 @@ TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction s
       p.sparse.reset();
       p.mask = {mask_kind::causal, 0, 0};
       CHECK(find_policies_changing_bits(p, algorithm) == "");
+      if (!has_every_mask<T>) return;
       p.sparse = sparse_mask{sparse_kind::stripes, 16, 1};
       CHECK(find_policies_changing_bits(p, algorithm) == "");
     });

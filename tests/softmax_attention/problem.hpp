@@ -2,6 +2,7 @@
 // Problems of softmax attention: contiguous tensors with a mask, lengths, and requested gradients.
 #pragma once
 
+#include "operators/types_of_tags.hpp"
 #include "support/backends.hpp"
 #include "support/inputs.hpp"
 #include "support/pattern_mask.hpp"

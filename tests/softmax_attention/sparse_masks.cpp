@@ -17,15 +17,6 @@ using namespace support;
 
 namespace {
 
-// Index of a type, 0 to 3, to distribute cases over types.
-template <class T>
-constexpr std::uint64_t type_index() {
-  if constexpr (sizeof(T) == 2)
-    return std::is_same_v<T, float16> ? 2 : 3;
-  else
-    return sizeof(T) / 8;
-}
-
 template <class T>
 attention_problem<T> sparse_attention(attention_size size, std::uint64_t seed) {
   auto p = random_attention<T>(size, seed, mask_kind::full);
@@ -87,15 +78,15 @@ struct counting_mask {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("sparse masks", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("sparse masks", T, float, bfloat16) {
   std::uint64_t seed = 0;
   attention_size const sizes[] = {{1, 2, 140, 150, 8, 5},
                                   {2, 2, 70, 201, 5, 17},
                                   {1, 3, 130, 33, 40, 8},
                                   {1, 2, 97, 192, 70, 66}};
   for (; seed < sparse_mask_kinds; ++seed) {
-    // Tests all kinds in float, and a third of them in each of the other types.
-    if (!full_suite() && !std::is_same_v<T, float> && seed % 3 != type_index<T>() % 3) continue;
+    // Tests all kinds in float, and half of them in bfloat16.
+    if (!full_suite() && !std::is_same_v<T, float> && seed % 2 != 0) continue;
     solved_attention<T> const solved(sparse_attention<T>(sizes[seed / 3 % 4], seed));
     for_each_backend(solved.problem.backend_seed(),
                      [&](any_exec const& exec) { CHECK(check_attention(solved, exec) == ""); });
@@ -112,10 +103,10 @@ TEST_CASE("key ranges that differ between heads") {
 }
 
 // Several groups of tiles that gather keys together, and several tiles of gathered keys.
-TEST_CASE_TEMPLATE("long sparse masks", T, float, double, float16, bfloat16) {
+TEST_CASE_TEMPLATE("long sparse masks", T, float, bfloat16) {
   if (!testing(backend_kind::host)) return;
-  // Tests a quarter of the kinds per type.
-  for (std::uint64_t kind = type_index<T>(); kind < sparse_mask_kinds; kind += 4) {
+  // Tests half of the kinds per type.
+  for (std::uint64_t kind = sizeof(T) / 4; kind < sparse_mask_kinds; kind += 2) {
     std::uint64_t const seed = sparse_mask_kinds * 10 + kind;
     solved_attention<T> const solved(sparse_attention<T>({1, 2, 450, 500, 3, 4}, seed));
     CHECK(check_attention(solved, ss::exec::host{}) == "");
@@ -123,7 +114,7 @@ TEST_CASE_TEMPLATE("long sparse masks", T, float, double, float16, bfloat16) {
   }
 }
 
-TEST_CASE_TEMPLATE("every memory layout, and each gradient computed alone", T, float, float16) {
+TEST_CASE_TEMPLATE("every memory layout, and each gradient computed alone", T, float, bfloat16) {
   std::uint64_t seed = sparse_mask_kinds * 20;
   for (int layout = 1; layout < memory_layout::count; ++layout) {
     solved_attention<T> const solved(sparse_attention<T>({2, 2, 60, 75, 5, 17}, ++seed));
@@ -135,7 +126,7 @@ TEST_CASE_TEMPLATE("every memory layout, and each gradient computed alone", T, f
 }
 
 TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set", T, float,
-                   double, float16, bfloat16) {
+                   bfloat16) {
   if (!testing(backend_kind::host)) return;
   std::uint64_t seed = sparse_mask_kinds * 30;
   for (int i = 0; i < (full_suite() || std::is_same_v<T, float> ? 3 : 1); ++i) {

@@ -239,7 +239,7 @@ TEST_CASE("heads of a group whose last state replaces the initial one") {
       static_cast<std::size_t>(op.state_extents(size.q(), size.v()).size()));
   random_stream random(8);
   for (double& x : initial) x = std::fabs(random.normal());
-  initial[ss::detail::linear_state_layout::rows] = 5;
+  initial[ss::detail::linear_state_layout::rows] = 60;  // the piece fills the tile
   initial[ss::detail::linear_state_layout::tiles] = 1;
   auto const run = [&](auto const& exec) {
     auto state = initial;

@@ -36,7 +36,7 @@ def check_exports(library: Path) -> str:
 
 def check_c_interface() -> str:
     """Builds libslicesort without types of 16 bits, in half the time. Tests it from C11 by the C compilers, and from Python."""
-    source, tests, folder = ROOT / "examples/bindings/c", ROOT / "tests/c_interface", Path(FOLDER.name)
+    source, tests, folder = ROOT / "examples/bindings/c", HERE / "c_interface", Path(FOLDER.name)
     library, reference = folder / "libslicesort.so", folder / "reference.o"
     cxx, c_flags = [COMPILERS[-1], "-std=c++17", "-O0", *WARNINGS, f"-I{INCLUDE}"], "-std=c11 -pedantic -Wall -Wextra -Wconversion -Werror".split()
     error = (run_command(*cxx, "-DBINDINGS_WITHOUT_16_BIT", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread", source / "slicesort.cpp",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from views import LIBRARY, Call, Pairs, SoftmaxAttention, Tensor, TopK, call, pointer_of, random_tensor, rows_like, slicing_sort, views_of
 
-HEADERS = Path(__file__).resolve().parents[2] / "examples/bindings/c"
+HEADERS = Path(__file__).resolve().parents[3] / "examples/bindings/c"
 X = (2, 6, 4)  # batch, length, channels
 Q, K, V = (2, 2, 5, 3), (2, 2, 6, 3), (2, 2, 6, 4)
 

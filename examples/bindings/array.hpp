@@ -34,10 +34,26 @@ using optional_array = std::optional<array>;
   throw ss::invalid_argument(message);
 }
 
-/// Calls `f` with a value of the array's element type, for `decltype`. Throws if no operator
-/// supports the type.
+/// Calls `f` with a value of the array's element type, for `decltype`, for operators that support
+/// only float and double. Throws if the operator does not support the type.
+template <class F>
+void with_float(array const& tensor, F const& f) {
+  switch (tensor.type) {
+    case dtype::f32:
+      return f(float{});
+    case dtype::f64:
+      return f(double{});
+    default:
+      throw_invalid(std::string(tensor.name) + ": the dtype must be float32 or float64");
+  }
+}
+/// Like `with_float`, for operators that support every dtype. Define BINDINGS_WITHOUT_16_BIT to
+/// compile them for float and double alone, in half the time.
 template <class F>
 void with_element(array const& tensor, F const& f) {
+#ifdef BINDINGS_WITHOUT_16_BIT
+  with_float(tensor, f);
+#else
   switch (tensor.type) {
     case dtype::f32:
       return f(float{});
@@ -51,18 +67,7 @@ void with_element(array const& tensor, F const& f) {
       throw_invalid(std::string(tensor.name) +
                     ": the dtype must be float32, float64, float16 or bfloat16");
   }
-}
-/// Like `with_element`, for operators that support only float and double.
-template <class F>
-void with_float(array const& tensor, F const& f) {
-  switch (tensor.type) {
-    case dtype::f32:
-      return f(float{});
-    case dtype::f64:
-      return f(double{});
-    default:
-      throw_invalid(std::string(tensor.name) + ": the dtype must be float32 or float64");
-  }
+#endif
 }
 
 namespace detail {

@@ -122,6 +122,26 @@ void linear_attention_backward(Call& call, linear_attention_arguments const& arg
   });
 }
 
+/// Number of elements of a head's state, for tensors of these shapes.
+inline index_t linear_attention_state_elements(linear_attention_arguments const& arguments,
+                                               array const& q, array const& v,
+                                               optional_array const& w) {
+  auto const shape = [](array const& tensor, char const* axes) {
+    detail::require_rank(tensor, 4, axes);
+    auto const& e = tensor.extents;
+    return ss::extents4{e[0], e[1], e[2], e[3]};
+  };
+  auto const q_shape = shape(q, "[batch, heads, queries, channels]"),
+             v_shape = shape(v, "[batch, heads, keys, values]");
+  ss::extents3 const w_shape =
+      w ? ss::extents3{w->extents[0], w->extents[1], w->extents[2]} : ss::extents3{};
+  index_t elements = 0;
+  detail::with_linear_attention(arguments, [&](auto const& op) {
+    elements = op.state_extents(q_shape, v_shape, w_shape).channels;
+  });
+  return elements;
+}
+
 /// States `[batch, heads, elements]` of causal linear attention.
 struct linear_attention_state_arrays {
   array initial, last;

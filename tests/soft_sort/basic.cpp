@@ -238,6 +238,38 @@ TEST_CASE_TEMPLATE("every form and element type", T, float, double, float16, bfl
   }
 }
 
+TEST_CASE("exponentials of lanes have the bits of scalars in every instruction set") {
+  using namespace ss::detail;
+  std::vector<double> exponents{0,
+                                -0.0,
+                                -0x1p-1074,
+                                -0x1p-60,
+                                -0.34657359027997264,
+                                -707.9,
+                                -708.0,
+                                -708.1,
+                                -708.3964,
+                                -745.2,
+                                -1e300,
+                                -std::numeric_limits<double>::infinity()};
+  random_stream random(11);
+  while (exponents.size() < 1001) exponents.push_back(-std::abs(4 * random.normal()));
+  while (exponents.size() < 1501) exponents.push_back(-std::abs(300 * random.normal()));
+  pool_math math{};
+  for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512}) {
+    auto const count = static_cast<index_t>(exponents.size());
+    std::vector<double> values = exponents;
+    values.resize(exponents.size() + exponential_lanes);
+    with_isa(fused_isa(set),
+             [&](auto target) { compute_exponentials(target, values.data(), count); });
+    bool equal = true;
+    for (std::size_t i = 0; i < exponents.size(); ++i)
+      equal &= bit_cast<std::uint64_t>(values[i]) ==
+               bit_cast<std::uint64_t>(exp_at_most_one(math, exponents[i]));
+    CHECK(equal);
+  }
+}
+
 TEST_CASE_TEMPLATE("gradients equal central differences of the formula", T, double) {
   // The results are smooth, except where pools merge; the step stays clear of these points. The
   // truncation error is h^2 times a third derivative of at most (3 / strength)^2, and the rounding

@@ -13,6 +13,7 @@
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -160,10 +161,78 @@ void with_row_store(grad_mode mode, F const& f) {
     f([](T* to, T const* from, index_t count) { copy_elements<sizeof(T)>(to, from, count); });
 }
 
+// Squares of elements that are transposed in registers, where a chunk of 32 adjacent channels is
+// copied to columns or back.
+template <class Element, class Column>
+struct chunk_squares {
+  using lane =
+      std::conditional_t<sizeof(Element) == 2, std::uint16_t,
+                         std::conditional_t<sizeof(Element) == 4, std::uint32_t, std::uint64_t>>;
+  static constexpr int side = 16 / static_cast<int>(sizeof(Element));
+  static constexpr bool converts = sizeof(Element) != sizeof(Column);
+
+  // Returns the end of the rows [first, last) that squares cover.
+  template <class T>
+  static index_t end(tensor3<T> view, column_chunk chunk, index_t first, index_t last) {
+    if (view.strides().channels != 1 || chunk.channels != tile_columns) return first;
+    return last - (last - first) % side;
+  }
+  // Copies a square at `rows`, whose rows are `stride` elements apart, to `columns`.
+  static void load(Element const* rows, index_t stride, Column* columns, index_t pitch) {
+    if constexpr (converts) {
+      lane square[static_cast<std::size_t>(side * side)];
+      transpose(lanes_of(rows), stride, square, side);
+      for (int c = 0; c < side; ++c)
+        for (int i = 0; i < side; ++i)
+          columns[c * pitch + i] = static_cast<Column>(square[c * side + i]);
+    } else {
+      transpose(lanes_of(rows), stride, lanes_of(columns), pitch);
+    }
+  }
+  static void store(Column const* columns, index_t pitch, Element* rows, index_t stride) {
+    if constexpr (converts) {
+      lane square[static_cast<std::size_t>(side * side)];
+      for (int c = 0; c < side; ++c)
+        for (int i = 0; i < side; ++i)
+          square[c * side + i] = static_cast<lane>(columns[c * pitch + i]);
+      transpose(square, side, lanes_of(rows), stride);
+    } else {
+      transpose(lanes_of(columns), pitch, lanes_of(rows), stride);
+    }
+  }
+
+ private:
+  template <class T>
+  static lane const* lanes_of(T const* elements) {
+    return reinterpret_cast<lane const*>(elements);
+  }
+  template <class T>
+  static lane* lanes_of(T* elements) {
+    return reinterpret_cast<lane*>(elements);
+  }
+  static void transpose(lane const* from, index_t from_pitch, lane* to, index_t to_pitch) {
+    portable::transpose_square<portable::vec<lane, side>>(from, from_pitch, to, to_pitch);
+  }
+};
+// True if chunk_squares copies elements to columns: moves their bits, or converts integers.
+template <class Element, class Column>
+inline constexpr bool copies_squares =
+    (sizeof(Element) == 2 || sizeof(Element) == 4 || sizeof(Element) == 8) &&
+    (std::is_same_v<Element, Column> ||
+     (std::is_unsigned_v<Element> && std::is_unsigned_v<Column>));
+
 // Copies rows [first, last) of a chunk to thread-local columns.
 template <class From, class To>
 void load_columns(tensor3<From> from, column_chunk chunk, index_t first, index_t last, To* to,
                   index_t pitch) {
+  if constexpr (copies_squares<std::remove_const_t<From>, To>) {
+    using squares = chunk_squares<std::remove_const_t<From>, To>;
+    index_t const end = squares::end(from, chunk, first, last);
+    for (; first < end; first += squares::side)
+      for (int c = 0; c < tile_columns; c += squares::side)
+        squares::load(&from(chunk.batch, first, chunk.channel + c), from.strides().length,
+                      to + c * pitch + first, pitch);
+  }
   for_each_element(from, chunk, first, last, [=](index_t c, index_t i, From const& element) {
     to[c * pitch + i] = static_cast<To>(element);
   });
@@ -172,6 +241,14 @@ void load_columns(tensor3<From> from, column_chunk chunk, index_t first, index_t
 template <class From, class To>
 void store_columns(From const* from, index_t pitch, tensor3<To> to, column_chunk chunk,
                    index_t first, index_t last) {
+  if constexpr (copies_squares<To, From>) {
+    using squares = chunk_squares<To, From>;
+    index_t const end = squares::end(to, chunk, first, last);
+    for (; first < end; first += squares::side)
+      for (int c = 0; c < tile_columns; c += squares::side)
+        squares::store(from + c * pitch + first, pitch, &to(chunk.batch, first, chunk.channel + c),
+                       to.strides().length);
+  }
   for_each_element(to, chunk, first, last, [=](index_t c, index_t i, To& element) {
     element = static_cast<To>(from[c * pitch + i]);
   });
@@ -179,10 +256,9 @@ void store_columns(From const* from, index_t pitch, tensor3<To> to, column_chunk
 template <class T>
 void store_gradient(T const* from, index_t pitch, tensor3<T> to, column_chunk chunk, index_t first,
                     index_t last, grad_mode mode) {
-  with_store<T>(mode, [&](auto store) {
-    for_each_element(to, chunk, first, last, [=](index_t c, index_t i, T& element) {
-      store(element, from[c * pitch + i]);
-    });
+  if (mode == grad_mode::overwrite) return store_columns(from, pitch, to, chunk, first, last);
+  for_each_element(to, chunk, first, last, [=](index_t c, index_t i, T& element) {
+    element_store<T, true>()(element, from[c * pitch + i]);
   });
 }
 template <class T>

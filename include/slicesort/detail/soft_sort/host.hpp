@@ -6,8 +6,11 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/host/column_chunk.hpp>
+#include <slicesort/detail/host/isa.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
+#include <slicesort/detail/host/simd/lane_values.hpp>
+#include <slicesort/detail/host/simd/target.hpp>
 #include <slicesort/detail/host/unfused.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/detail/soft_sort/params.hpp>
@@ -25,6 +28,13 @@ struct pool_math : unfused<double> {
   SLICESORT_HD double divide(double a, double b) const { return a / b; }
 };
 
+#define SLICESORT_TARGET_INCLUDE <slicesort/detail/soft_sort/host/exponentials.inl>
+#define SLICESORT_TARGET_FMA
+#include <slicesort/detail/host/simd/foreach_target.inl>
+
+// Elements that a vector of exponentials may take past the last one.
+inline constexpr std::size_t exponential_lanes = 8;
+
 // One column in per-thread memory.
 template <class T>
 struct soft_column {
@@ -33,14 +43,18 @@ struct soft_column {
   T const* x;            // backward: input; null if not entropic
   std::uint32_t* perm;   // source row of each sorted row; forward of soft_sort: not used
   std::uint32_t* pools;  // first sorted row of each row's pool
+  double* exponentials;  // [rows, padded by a vector]; scratch memory if entropic
   index_t rows;
 };
 
 template <bool Ranks, bool Entropic, class T>
 class soft_column_solver {
  public:
-  soft_column_solver(double strength, pool_stack const& stack)
-      : strength_(strength), inverse_(inverse_strength(strength)), stack_(stack) {}
+  soft_column_solver(double strength, isa instructions, pool_stack const& stack)
+      : strength_(strength),
+        inverse_(inverse_strength(strength)),
+        instructions_(fused_isa(instructions)),
+        stack_(stack) {}
 
   // Replaces the sorted values by those of the regression, or writes the ranks to the results.
   // Returns false if the sorted values do not change.
@@ -55,12 +69,20 @@ class soft_column_solver {
     double const sign = ascends != Ranks ? -1 : 1;
     auto const value = [=](index_t row) { return sign * widened(values[row * step]); };
     pool_math math{};
-    isotonic_regression<Ranks, Entropic> const regression{inverse_, rows};
-    index_t const count = regression.find_pools(math, value, stack_);
+    isotonic_regression<Ranks, Entropic> const regression(inverse_, rows, value);
+    double* const exponentials = column.exponentials;
+    if (regression.shares_scale) {
+      double const maximum = value(0);
+      for (index_t row = 0; row < rows; ++row)
+        exponentials[row] = regression.exponent(value(row), maximum);
+      replace_by_exponentials(column);
+    }
+    auto const exponential = [=](index_t row) { return exponentials[row]; };
+    index_t const count = regression.find_pools(math, value, exponential, stack_);
     for (index_t i = 0; i < count; ++i) {
       row_pool const pool =
           stack_.load(i, i + 1 < count ? static_cast<index_t>(stack_.starts[i + 1]) : rows, value);
-      regression.for_each_result(math, pool, value, [&](index_t row, double result) {
+      regression.for_each_result(math, pool, value, exponential, [&](index_t row, double result) {
         if constexpr (Ranks)
           column.results[column.perm[rows - 1 - row]] = narrowed<T>(result);
         else
@@ -74,24 +96,47 @@ class soft_column_solver {
 
   // Computes the gradients of a column, by source row.
   void backward(soft_column<T> const& column, bool ascends) const {
-    std::uint32_t const *const perm = column.perm, *const pools = column.pools;
+    std::uint32_t const* const perm = column.perm;
     pool_gradient<Ranks, Entropic> const gradients{inverse_, ascends != Ranks ? -1.0 : 1.0};
-    T const* const x = column.x;
     pool_math math{};
     auto const gradient = [&](index_t n) { return widened(column.values[Ranks ? perm[n] : n]); };
-    auto const value = [&](index_t n) { return widened(x[perm[n]]); };
-    for (index_t start = 0, end = 0; start < column.rows; start = end) {
-      while (end < column.rows && static_cast<index_t>(pools[end]) == start) ++end;
-      if (end - start > 1)
-        gradients(math, start, end, stack_.sums, 1, gradient, value,
-                  [&](index_t n, double result) { column.results[perm[n]] = narrowed<T>(result); });
-      else
-        column.results[perm[start]] = Ranks ? T(0.0F) : column.values[start];
-      end = std::max(end, start + 1);
+    double* const exponentials = column.exponentials;
+    if constexpr (Entropic) {
+      auto const value = [&](index_t n) { return widened(column.x[perm[n]]); };
+      bool pooled = false;
+      for_each_pool(column, [&](index_t start, index_t end) {
+        exponentials[start] = 0;
+        if (end - start == 1) return;
+        pooled = true;
+        gradients.for_each_exponent(
+            start, end, value, [&](index_t n, double exponent) { exponentials[n] = exponent; });
+      });
+      if (pooled) replace_by_exponentials(column);
     }
+    for_each_pool(column, [&](index_t start, index_t end) {
+      if (end - start == 1)
+        column.results[perm[start]] = Ranks ? T(0.0F) : column.values[start];
+      else
+        gradients(math, start, end, exponentials, 1, gradient,
+                  [&](index_t n, double result) { column.results[perm[n]] = narrowed<T>(result); });
+    });
   }
 
  private:
+  // Calls f(start, end) for the pools of a column.
+  template <class F>
+  static void for_each_pool(soft_column<T> const& column, F const& f) {
+    for (index_t start = 0, end = 0; start < column.rows; start = end) {
+      ++end;
+      while (end < column.rows && static_cast<index_t>(column.pools[end]) == start) ++end;
+      f(start, end);
+    }
+  }
+  void replace_by_exponentials(soft_column<T> const& column) const {
+    std::fill_n(column.exponentials + column.rows, exponential_lanes, 0.0);
+    with_isa(instructions_,
+             [&](auto target) { compute_exponentials(target, column.exponentials, column.rows); });
+  }
   // True if every row is certainly alone in its pool, as it is for small strengths. With entropy,
   // rows are merged if their gap exceeds 1 / strength up to a rounding error of exp.
   bool is_hard(soft_column<T> const& column, bool ascends) const {
@@ -105,6 +150,7 @@ class soft_column_solver {
   }
 
   double strength_, inverse_;
+  isa instructions_;
   pool_stack stack_;
 };
 
@@ -130,6 +176,7 @@ struct host_implementation<soft_operation<Form, Order>> {
     index_t pitch;
     T *values, *results, *x;
     std::uint32_t *perm, *pools;
+    double* exponentials;
     pool_stack stack;
     chunk_sort_scratch<T> sorting;
 
@@ -140,6 +187,7 @@ struct host_implementation<soft_operation<Form, Order>> {
           x(memory.take<T>(elements(e))),
           perm(memory.take<std::uint32_t>(elements(e))),
           pools(memory.take<std::uint32_t>(elements(e))),
+          exponentials(memory.take<double>(static_cast<std::size_t>(pitch) + exponential_lanes)),
           stack{memory.take<std::uint32_t>(static_cast<std::size_t>(pitch)),
                 memory.take<double>(static_cast<std::size_t>(pitch)),
                 memory.take<double>(static_cast<std::size_t>(pitch)), 1},
@@ -156,6 +204,7 @@ struct host_implementation<soft_operation<Form, Order>> {
       if (reads_x) column.x = x + first;
       column.perm = perm + first;
       column.pools = pools + first;
+      column.exponentials = exponentials;
       column.rows = rows;
       return column;
     }
@@ -168,11 +217,11 @@ struct host_implementation<soft_operation<Form, Order>> {
   }
 
   template <bool Entropic, class T>
-  static void solve_chunk(soft_sort_forward<Form, Order, T> const& params,
+  static void solve_chunk(isa set, soft_sort_forward<Form, Order, T> const& params,
                           column_chunk const& columns, index_t rows,
                           thread_layout<T> const& local) {
     index_t const length = params.x.extents().length, channels = params.x.extents().channels;
-    soft_column_solver<Form::ranks, Entropic, T> solver(params.config.strength, local.stack);
+    soft_column_solver<Form::ranks, Entropic, T> solver(params.config.strength, set, local.stack);
     load_columns(params.y, columns, 0, rows, local.values, local.pitch);
     bool changes = false;
     for (index_t c = 0; c < columns.channels; ++c)
@@ -191,11 +240,12 @@ struct host_implementation<soft_operation<Form, Order>> {
     });
   }
   template <bool Entropic, class T>
-  static void transpose_chunk(soft_sort_backward<Form, Order, T> const& params,
+  static void transpose_chunk(isa set, soft_sort_backward<Form, Order, T> const& params,
                               column_chunk const& columns, index_t rows,
                               thread_layout<T> const& local) {
     index_t const channels = params.dy.extents().channels;
-    soft_column_solver<Form::ranks, Entropic, T> const solver(params.config.strength, local.stack);
+    soft_column_solver<Form::ranks, Entropic, T> const solver(params.config.strength, set,
+                                                              local.stack);
     with_index_type(params.perm,
                     [&](auto v) { load_columns(v, columns, 0, rows, local.perm, local.pitch); });
     with_index_type(params.pools,
@@ -238,9 +288,9 @@ void host_implementation<soft_operation<Form, Order>>::forward(
       index_t const rows = valid_rows(params.lengths, columns.batch, e.length);
       if (Form::ranks) perm.load(chunk, sample, rows, local.perm, local.pitch);
       if (params.config.entropic)
-        solve_chunk<true>(params, columns, rows, local);
+        solve_chunk<true>(exec.instructions, params, columns, rows, local);
       else
-        solve_chunk<false>(params, columns, rows, local);
+        solve_chunk<false>(exec.instructions, params, columns, rows, local);
     }
   });
 }
@@ -256,9 +306,9 @@ void host_implementation<soft_operation<Form, Order>>::backward(
     thread_layout<T> const local = buffers[thread];
     index_t const rows = valid_rows(params.lengths, columns.batch, e.length);
     if (params.config.entropic)
-      transpose_chunk<true>(params, columns, rows, local);
+      transpose_chunk<true>(exec.instructions, params, columns, rows, local);
     else
-      transpose_chunk<false>(params, columns, rows, local);
+      transpose_chunk<false>(exec.instructions, params, columns, rows, local);
   });
 }
 

@@ -14,7 +14,9 @@
 //
 // Neighboring pools are merged while v does not decrease. All arithmetic is in double, relative to
 // the first value of the pool, so equal values and small strengths lose no digits. Comparisons with
-// NaN are false: a NaN stays alone in its pool and does not change other rows.
+// NaN are false: a NaN stays alone in its pool and does not change other rows. Entropic soft_rank
+// computes relative to the first value of the column if the exponents are small (`shares_scale`),
+// so that a row has one exponential.
 //
 // `Math` has multiply_add(a, b, c) = c + a * b, rounded twice, product(a, b) and divide(a, b).
 #pragma once
@@ -43,7 +45,7 @@ SLICESORT_HD T narrowed(double value) {
 struct row_pool {
   index_t start, end;
   double first;   // s of the first row
-  double sum;     // l2: sum of s - first; entropic: sum of exp(s - first)
+  double sum;     // l2: sum of s - first; entropic: sum of exp(s - first), or of exp(s - s_0)
   double weight;  // l2: mean of s - first; entropic soft_sort: sum of exp(w - w of the first row);
                   // entropic soft_rank: sum of w
 
@@ -74,10 +76,25 @@ template <bool Ranks, bool Entropic>
 struct isotonic_regression {
   double inverse_strength;
   index_t rows;
+  bool shares_scale;  // true if sums are relative to the first value of the column
 
-  SLICESORT_HD row_pool pool_of_row(index_t row, double value) const {
+  // value(r) is s of row r.
+  SLICESORT_HD_UNCHECKED
+  template <class Value>
+  SLICESORT_HD isotonic_regression(double inverse, index_t row_count, Value const& value)
+      : inverse_strength(inverse), rows(row_count), shares_scale(false) {
+    if constexpr (Ranks && Entropic)
+      shares_scale = rows > 0 && exponent(value(rows - 1), value(0)) >= -64;
+  }
+
+  SLICESORT_HD double exponent(double value, double first) const {
+    return (value - first) * inverse_strength;
+  }
+
+  // `exponential` is that of the row relative to the column.
+  SLICESORT_HD row_pool pool_of_row(index_t row, double value, double exponential) const {
     double const weight = !Entropic ? 0 : Ranks ? static_cast<double>(rows - row) : 1;
-    return {row, row + 1, value, Entropic ? 1.0 : 0.0, weight};
+    return {row, row + 1, value, shares_scale ? exponential : Entropic ? 1.0 : 0.0, weight};
   }
 
   // Merges `next` into the pool before it if v does not decrease. Returns true if it merged.
@@ -94,10 +111,15 @@ struct isotonic_regression {
     } else if constexpr (Ranks) {
       double const difference = distance * inverse_strength, before = pool.sum * next.weight,
                    after = next.sum * pool.weight;
-      if (certainly_above(before, after, difference)) return false;
-      double const scale = exp_at_most_one(math, difference);
-      if (!(before <= after * scale)) return false;
-      pool.sum = math.multiply_add(next.sum, scale, pool.sum);
+      if (shares_scale) {
+        if (!(before <= after)) return false;
+        pool.sum = pool.sum + next.sum;
+      } else {
+        if (certainly_above(before, after, difference)) return false;
+        double const scale = exp_at_most_one(math, difference);
+        if (!(before <= after * scale)) return false;
+        pool.sum = math.multiply_add(next.sum, scale, pool.sum);
+      }
       pool.weight = pool.weight + next.weight;
       pool.end = next.end;
     } else {
@@ -124,15 +146,17 @@ struct isotonic_regression {
     return before * (1 - difference) > after * (1 + 0x1p-30);
   }
 
-  // Stores the pools of a column to the stack. Returns their number. value(r) is s of row r.
+  // Stores the pools of a column to the stack. Returns their number. value(r) is s of row r;
+  // exponential(r), only called if `shares_scale`, exp(exponent(value(r), value(0))).
   SLICESORT_HD_UNCHECKED
-  template <class Math, class Value>
-  SLICESORT_HD index_t find_pools(Math& math, Value const& value, pool_stack const& stack) const {
+  template <class Math, class Value, class Exponential>
+  SLICESORT_HD index_t find_pools(Math& math, Value const& value, Exponential const& exponential,
+                                  pool_stack const& stack) const {
     if (rows == 0) return 0;
     index_t below = 0;  // pools before the last one
-    row_pool last = pool_of_row(0, value(0));
+    row_pool last = pool_of_row(0, value(0), 1.0);
     for (index_t row = 1; row < rows; ++row) {
-      row_pool const next = pool_of_row(row, value(row));
+      row_pool const next = pool_of_row(row, value(row), shares_scale ? exponential(row) : 0.0);
       if (!try_merge(math, last, next)) {
         stack.store(below++, last);
         last = next;
@@ -152,9 +176,9 @@ struct isotonic_regression {
   // Calls write(row, result) for the rows of a pool. value(r) is not called for a row before the
   // pool. Rows of soft_sort that are alone in their pool keep their value and are skipped.
   SLICESORT_HD_UNCHECKED
-  template <class Math, class Value, class Write>
+  template <class Math, class Value, class Exponential, class Write>
   SLICESORT_HD void for_each_result(Math& math, row_pool const& pool, Value const& value,
-                                    Write const& write) const {
+                                    Exponential const& exponential, Write const& write) const {
     double const middle = 0.5 * (pool.count() - 1);
     if (pool.end - pool.start == 1) {
       // The difference is 0 or NaN.
@@ -177,39 +201,49 @@ struct isotonic_regression {
     } else {
       double const factor = math.divide(pool.weight, pool.sum);
       for (index_t row = pool.start; row < pool.end; ++row)
-        write(row, exp_at_most_one(math, (value(row) - pool.first) * inverse_strength) * factor);
+        write(row,
+              factor * (shares_scale ? exponential(row)
+                                     : exp_at_most_one(math, exponent(value(row), pool.first))));
     }
   }
 };
 
 // Gradients of one pool, sorted rows [start, end), with its rows in the order of the sort.
-// `gradient(n)` is dy of sorted row n, `value(n)` is x there, multiplied by `sign` so that the
-// larger of both ends is the maximum. Calls write(n, dx).
+// `exponentials` is memory of the column, used if entropic: element n is at [n * pitch].
 template <bool Ranks, bool Entropic>
 struct pool_gradient {
   double inverse_strength;
   double sign;  // of s: 1 or -1
 
-  // `exponentials` is scratch memory: element n is at [n * pitch].
+  SLICESORT_HD double scale() const { return Ranks ? sign * inverse_strength : sign; }
+
+  // Calls write(n, exponent), where `value(n)` is x of sorted row n. The larger of both ends is the
+  // maximum of the pool.
   SLICESORT_HD_UNCHECKED
-  template <class Math, class Gradient, class Value, class Write>
-  SLICESORT_HD void operator()(Math& math, index_t start, index_t end, double* exponentials,
-                               index_t pitch, Gradient const& gradient, Value const& value,
-                               Write const& write) const {
+  template <class Value, class Write>
+  SLICESORT_HD void for_each_exponent(index_t start, index_t end, Value const& value,
+                                      Write const& write) const {
+    double const first = value(start), last = value(end - 1),
+                 maximum = sign * first >= sign * last ? first : last;
+    for (index_t n = start; n < end; ++n) write(n, (value(n) - maximum) * scale());
+  }
+
+  // Calls write(n, dx). `gradient(n)` is dy of sorted row n; `exponentials` has the exponentials of
+  // the exponents.
+  SLICESORT_HD_UNCHECKED
+  template <class Math, class Gradient, class Write>
+  SLICESORT_HD void operator()(Math& math, index_t start, index_t end, double const* exponentials,
+                               index_t pitch, Gradient const& gradient, Write const& write) const {
     double const count = static_cast<double>(end - start);
     if constexpr (!Entropic) {
       double sum = 0;
       for (index_t n = start; n < end; ++n) sum += gradient(n);
       double const mean = math.divide(sum, count);
-      for (index_t n = start; n < end; ++n)
-        write(n, Ranks ? (gradient(n) - mean) * (sign * inverse_strength) : mean);
+      for (index_t n = start; n < end; ++n) write(n, Ranks ? (gradient(n) - mean) * scale() : mean);
     } else {
-      double const scale = Ranks ? sign * inverse_strength : sign, first = value(start),
-                   last = value(end - 1), maximum = sign * first >= sign * last ? first : last;
       double sum = 0, weighted = 0;
       for (index_t n = start; n < end; ++n) {
-        double const e = exp_at_most_one(math, (value(n) - maximum) * scale);
-        exponentials[n * pitch] = e;
+        double const e = exponentials[n * pitch];
         sum += e;
         weighted = Ranks ? math.multiply_add(e, gradient(n), weighted) : weighted + gradient(n);
       }
@@ -218,7 +252,8 @@ struct pool_gradient {
       double const ranks = 0.5 * (static_cast<double>(start + end) + 1) * count,
                    factor = math.divide(ranks, sum);
       for (index_t n = start; n < end; ++n)
-        write(n, exponentials[n * pitch] * (Ranks ? (gradient(n) - mean) * factor * scale : mean));
+        write(n,
+              exponentials[n * pitch] * (Ranks ? (gradient(n) - mean) * factor * scale() : mean));
     }
   }
 };

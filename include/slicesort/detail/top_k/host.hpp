@@ -76,7 +76,7 @@ struct host_implementation<top_k_op<Order>> {
   template <class T>
   using sort_memory = per_thread<sort_scratch<T>, extents3, unsigned>;
   template <class T>
-  using select_memory = per_thread<selection_scratch<T>, index_t, index_t, index_t>;
+  using select_memory = per_thread<selection_scratch<T>, index_t, index_t, index_t, bool>;
 
   // True if columns are sorted as a whole, which is faster for short columns and large k.
   static bool sorts(top_k_shape const& shape) {
@@ -102,7 +102,7 @@ struct host_implementation<top_k_op<Order>> {
     int const width = tile_width<T>(shape);
     index_t const tasks = shape.x.empty() ? 0 : count_tiles(shape.x, width);
     return select_memory<T>(memory, exec.threads, amount(static_cast<std::size_t>(tasks)), width,
-                            shape.x.length, shape.k);
+                            shape.x.length, shape.k, shape.by_index);
   }
 
   template <class T>

@@ -83,15 +83,19 @@ struct solve_columns_kernel {
       return sign * widened(static_cast<T const&>(values[Ranks ? rows - 1 - row : row]));
     };
     block_pool_math<Block> math{block};
-    isotonic_regression<Ranks, Entropic> const regression{inverse_strength, rows};
+    isotonic_regression<Ranks, Entropic> const regression(inverse_strength, rows, value);
+    double const first = Entropic && Ranks && rows > 0 ? value(0) : 0;
+    auto const exponential = [&](index_t row) {
+      return exp_at_most_one(math, regression.exponent(value(row), first));
+    };
     pool_stack const stack = columns.stack(i);
     bool const is_hard = !Ranks && config.strength == 0;
-    index_t const count = is_hard ? 0 : regression.find_pools(math, value, stack);
+    index_t const count = is_hard ? 0 : regression.find_pools(math, value, exponential, stack);
     for (index_t k = 0; k < count; ++k) {
       index_t const end =
           k + 1 < count ? static_cast<index_t>(stack.starts[(k + 1) * stack.pitch]) : rows;
       row_pool const pool = stack.load(k, end, value);
-      regression.for_each_result(math, pool, value, [&](index_t row, double result) {
+      regression.for_each_result(math, pool, value, exponential, [&](index_t row, double result) {
         if constexpr (Ranks)
           columns.result(i, rows - 1 - row) = narrowed<T>(result);
         else
@@ -172,7 +176,12 @@ struct transpose_columns_kernel {
     for (index_t start = 0, end = 0; start < rows; start = end) {
       while (end < rows && static_cast<index_t>(starts[end]) == start) ++end;
       if (end - start > 1) {
-        gradients(math, start, end, columns.stack(i).sums, columns.count, gradient, value,
+        double* const exponentials = columns.stack(i).sums;
+        if (Entropic)
+          gradients.for_each_exponent(start, end, value, [&](index_t n, double exponent) {
+            exponentials[n * columns.count] = exp_at_most_one(math, exponent);
+          });
+        gradients(math, start, end, exponentials, columns.count, gradient,
                   [&](index_t n, double result) { columns.result(i, n) = narrowed<T>(result); });
       } else {
         columns.result(i, start) = Ranks ? T(0.0F) : output_gradients[start];

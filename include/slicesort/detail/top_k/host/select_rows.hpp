@@ -47,6 +47,12 @@ using selection_candidate = std::conditional_t<sizeof(T) == 8, wide_candidate, p
 // Elements that a vector of candidates may take past the last one.
 inline constexpr std::size_t candidate_padding = 16;
 
+// True if the k-th key of a column is found by a sort of all keys, without rows. That takes less
+// time than a selection from the candidates of groups if k is a large part of the column.
+constexpr bool finds_exact_bound(bool by_index, std::size_t rows, std::size_t k) {
+  return by_index && k > rows / 8;
+}
+
 // Column to select from, and scratch memory.
 template <class T>
 struct column_selection {
@@ -59,6 +65,8 @@ struct column_selection {
   selection_candidate<T>* candidates;  // [rows + candidate_padding]
   selection_candidate<T>* sorted;      // [k]
   unsigned char* sort_scratch;
+
+  bool bound_is_exact() const { return finds_exact_bound(by_index, rows, k); }
 };
 
 #define SLICESORT_TARGET_INCLUDE <slicesort/detail/top_k/host/select_rows.inl>
@@ -83,13 +91,13 @@ struct selection_scratch {
   column_selection<T> column{};
 
   selection_scratch() = default;
-  selection_scratch(arena& memory, index_t columns, index_t rows, index_t k)
+  selection_scratch(arena& memory, index_t columns, index_t rows, index_t k, bool by_index)
       : pitch(transposed_pitch<T>(rows)),
         keys(memory.take<bits_t<T>>(amount(static_cast<std::size_t>(columns)) *
                                     static_cast<std::size_t>(pitch))) {
     auto const selected = static_cast<std::size_t>(k), count = static_cast<std::size_t>(rows);
     std::size_t groups = 1024;  // 32 lanes of 32 rows
-    while (groups < 2 * selected) groups *= 2;
+    while (groups < (by_index ? count : 2 * selected)) groups *= 2;
     column.minima = memory.take<unsigned char>(lane_sort_bytes(groups, sizeof(T)));
     column.candidates = memory.take<selection_candidate<T>>(count + candidate_padding);
     column.sorted = memory.take<selection_candidate<T>>(selected);
@@ -122,6 +130,7 @@ template <class T>
 selection_candidate<T> const* select_rows(isa set, column_selection<T> const& column) {
   std::size_t count = 0;
   with_isa(set, [&](auto target) { count = collect_candidates(target, column); });
+  if (column.bound_is_exact()) return column.candidates;
   selection_candidate<T>* const first = column.candidates;
   bool const many = padded_sort_size(count) > 2 * padded_sort_size(column.k);
   if (count > column.k && (column.by_index || many)) {

@@ -8,6 +8,9 @@
 //    a smaller key, so candidates are few even if the values are in the worst order.
 // 3. Collects the keys up to that bound, with their rows.
 // 4. Sorts the candidates by key and row, so ties are exact.
+//
+// If the rows keep their order and k is large, every group is one row, so the bound is the k-th
+// key itself, and the candidates are selected from in their order.
 
 template <class T>
 struct row_selector {
@@ -16,11 +19,11 @@ struct row_selector {
   using V = typename row_vector::vector;
   static constexpr std::size_t lanes = static_cast<std::size_t>(row_vector::lanes);
 
-  // Number of groups, a power of two; 0 if the column is too short for groups.
-  static std::size_t group_count(std::size_t rows, std::size_t k) {
+  // Number of groups, a power of two; 0 if every row is a candidate.
+  static std::size_t group_count(column_selection<T> const& column) {
     std::size_t groups = lanes * lanes;
-    while (groups < 2 * k) groups *= 2;
-    return 2 * groups <= rows ? groups : 0;
+    while (groups < (column.bound_is_exact() ? column.rows : 2 * column.k)) groups *= 2;
+    return column.bound_is_exact() || 2 * groups <= column.rows ? groups : 0;
   }
   static row_vector* minima_of(column_selection<T> const& column) {
     return reinterpret_cast<row_vector*>(column.minima);
@@ -167,20 +170,38 @@ struct row_selector {
     }
     return count;
   }
+
+  // Keeps the k first of `count` candidates, where `bound` is the k-th key, in the order of rows.
+  static std::size_t keep_first(column_selection<T> const& column, std::size_t count, bits bound) {
+    using candidate = selection_candidate<T>;
+    candidate* const candidates = column.candidates;
+    candidate const first_tie(bound, 0);
+    std::size_t ties = column.k, kept = 0;
+    for (std::size_t i = 0; i < count; ++i) ties -= candidates[i] < first_tie;
+    for (std::size_t i = 0; i < count; ++i) {
+      candidate const next = candidates[i];
+      bool const is_tie = !(next < first_tie), keeps = !is_tie || ties > 0;
+      ties -= is_tie && keeps;
+      candidates[kept] = next;
+      kept += keeps;
+    }
+    return kept;
+  }
 };
 
 // Collects at least min(k, rows) candidates. Requires k > 0.
 template <class T>
 std::size_t collect_candidates(target, column_selection<T> const& column) {
   using selector = row_selector<T>;
-  std::size_t const groups = selector::group_count(column.rows, column.k);
+  std::size_t const groups = selector::group_count(column);
   if (column.x != nullptr)
     selector::template encode<false>(column, groups);
   else
     selector::template encode<true>(column, groups);
-  return selector::collect(column, groups == 0
-                                       ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
-                                       : selector::bound(column, groups));
+  auto const bound = groups == 0 ? static_cast<detail::bits_t<T>>(~detail::bits_t<T>{0})
+                                 : selector::bound(column, groups);
+  std::size_t const count = selector::collect(column, bound);
+  return column.bound_is_exact() ? selector::keep_first(column, count, bound) : count;
 }
 
 // Sorts `count` integers, and stores the first k in `sorted`. `scratch` has lane_sort_bytes(count).

@@ -236,11 +236,11 @@ void check_attention(shape sizes, index_t last_keys, Tuning tuning = {}) {
 
 // One shape has tiles on the diagonal; in the other, most queries see all keys, and one sample has
 // none.
-template <class Algorithm, class T, class Tuning = default_tuning>
-void check_shapes(index_t channels, Tuning tuning = {}) {
-  check_attention<Algorithm, T, causal_mask>({1, 70, 90, channels, dbias_kind::per_pair}, 90,
-                                             tuning);
-  check_attention<Algorithm, T, causal_mask>({2, 200, 64, channels, dbias_kind::none}, 0, tuning);
+constexpr shape diagonal(index_t channels) { return {1, 70, 90, channels, dbias_kind::per_pair}; }
+template <class Algorithm, class T>
+void check_shapes(index_t channels) {
+  check_attention<Algorithm, T>(diagonal(channels), 90);
+  check_attention<Algorithm, T>({2, 140, 64, channels, dbias_kind::none}, 0);
 }
 template <class Algorithm, class T>
 void check_summed_dbias(ss::dropout dropout = {0.25, 3}) {
@@ -253,7 +253,7 @@ void check_summed_dbias(ss::dropout dropout = {0.25, 3}) {
 TEST_CASE_TEMPLATE("causal, streaming", T, float, double, float16, bfloat16) {
   for (index_t channels : {64, 128, 200}) {  // 128: one tile in 16 bits; 200: several
     check_shapes<ss::streaming, T>(channels);
-    check_shapes<ss::streaming, T>(channels, one_buffer{});
+    check_attention<ss::streaming, T, causal_mask>(diagonal(channels), 90, one_buffer{});
   }
   check_summed_dbias<ss::streaming, T>();
 }
@@ -265,7 +265,8 @@ TEST_CASE_TEMPLATE("causal, pointwise", T, float, double, float16, bfloat16) {
   for (index_t channels : {64, 128}) check_shapes<pointwise, T>(channels);
   check_summed_dbias<pointwise, T>({});
 }
-TEST_CASE_TEMPLATE("masks in device memory", T, float, bfloat16) {
+TEST_CASE("masks in device memory") {
+  using T = float;  // a mask does not see elements
   check_attention<ss::streaming, T, stored_masks>({2, 140, 140, 20, dbias_kind::per_pair}, 131);
   check_attention<ss::streaming, T, stored_masks>({1, 140, 140, 20, dbias_kind::relative}, 140);
 }

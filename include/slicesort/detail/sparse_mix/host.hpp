@@ -118,7 +118,7 @@ void host_implementation<sparse_mix_op>::forward(host_exec const& exec,
     auto const is_streamed = [&](index_t factor, tensor3<T>& target) {
       return find_target(factor, target) && chain.can_mix_into(target);
     };
-    mix_group_chain<T> const groups(chain, mix_direction::forward);
+    mix_group_chain<T> const groups(chain);
     accumulator_t<T>*tile = scratch.input, *spare = scratch.output, *rows = tile;
     chain.load(params.x, rows);
     for (index_t factor = 0; factor < factors;) {

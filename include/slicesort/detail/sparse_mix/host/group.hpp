@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies several factors of sparse_mix in one pass over a tile, so that rows between these factors
-// stay in the L1 cache. Sums have the same order as in mix_chain::mix, and so the same bits.
+// Applies several factors of sparse_mix's forward pass in one pass over a tile, so that rows
+// between these factors stay in the L1 cache. Sums have the same order as in mix_chain::mix, and so
+// the same bits.
 #pragma once
 
 #include <slicesort/detail/sparse_mix/host/chain.hpp>
@@ -37,11 +38,10 @@ class mix_group_chain {
   using A = accumulator_t<T>;
 
   // `residual` is per_factor or none; other chains have no groups.
-  mix_group_chain(mix_chain<T> const& chain, mix_direction direction)
-      : chain_(chain), direction_(direction), rows_(chain.rows()) {}
+  explicit mix_group_chain(mix_chain<T> const& chain) : chain_(chain), rows_(chain.rows()) {}
 
-  // Returns the longest group of at most `limit` factors that starts at `first` and goes on in the
-  // direction. A window needs a tile with `mix_halo_rows` free rows before and after it.
+  // Returns the longest group of at most `limit` factors that starts at `first`. A window needs a
+  // tile with `mix_halo_rows` free rows before and after it.
   mix_group find(index_t first, index_t limit, bool has_halo) const {
     mix_group const none{};
     mix_config const& config = chain_.call().config;
@@ -68,9 +68,9 @@ class mix_group_chain {
       row_span<T>& span = spans[m] = {};
       span.width = static_cast<int>(chain_.chunk().channels);
       span.links = static_cast<int>(chain_.call().config.links);
-      link_pitch[m] = chain_.load_weights(factor(first, m), 0, span);
+      link_pitch[m] = chain_.load_weights(first + m, 0, span);
       tensor3<T> target;
-      if (stream(factor(first, m), target)) chain_.set_stream(target, span);
+      if (stream(first + m, target)) chain_.set_stream(target, span);
     }
     if (group.stride > 0) {
       apply_classes(group, first, spans, link_pitch, tile, spare, stream_only);
@@ -80,8 +80,9 @@ class mix_group_chain {
   }
 
  private:
-  index_t factor(index_t first, index_t step) const {
-    return direction_ == mix_direction::forward ? first + step : first - step;
+  void compute_distances(index_t factor, index_t* distances) const {
+    chain_.compute_distances(mix_direction::forward, factor, 0,
+                             static_cast<int>(chain_.call().config.links), distances);
   }
   // Row offset of a link, in -rows/2 .. rows/2.
   index_t signed_distance(index_t distance) const {
@@ -94,10 +95,9 @@ class mix_group_chain {
     int m = 0;
     for (; m < limit; ++m) {
       index_t distances[mix_group::max_links];
-      int const links = static_cast<int>(chain_.call().config.links);
-      chain_.compute_distances(direction_, factor(first, m), 0, links, distances);
+      compute_distances(first + m, distances);
       group.before[m] = group.after[m] = 0;
-      for (int k = 0; k < links; ++k) {
+      for (index_t k = 0; k < chain_.call().config.links; ++k) {
         group.before[m] = std::max(group.before[m], -signed_distance(distances[k]));
         group.after[m] = std::max(group.after[m], signed_distance(distances[k]));
       }
@@ -112,9 +112,9 @@ class mix_group_chain {
     index_t stride = rows_;
     for (int m = 0; m < limit; ++m) {
       index_t distances[mix_group::max_links];
-      int const links = static_cast<int>(chain_.call().config.links);
-      chain_.compute_distances(direction_, factor(first, m), 0, links, distances);
-      for (int k = 0; k < links; ++k) stride = std::gcd(stride, distances[k]);
+      compute_distances(first + m, distances);
+      for (index_t k = 0; k < chain_.call().config.links; ++k)
+        stride = std::gcd(stride, distances[k]);
       if (stride % mix_rows_per_run != 0 ||
           rows_ / stride * mix_rows_per_run > mix_max_class_rows<A>)
         break;
@@ -139,7 +139,7 @@ class mix_group_chain {
     for (int m = 0; m < group.factors; ++m) {
       row_span<T>& span = spans[m];
       index_t distances[mix_group::max_links];
-      chain_.compute_distances(direction_, factor(first, m), 0, span.links, distances);
+      compute_distances(first + m, distances);
       for (int k = 0; k < span.links; ++k) {
         index_t const offset = signed_distance(distances[k]);
         span.row_offsets[k] = offset * mix_columns;
@@ -166,21 +166,15 @@ class mix_group_chain {
     return tile;
   }
 
-  // Computes rows [first, last) of a window's factor, in parts in which the rows of no weight wrap.
+  // Computes rows [first, last) of a factor of a window, in parts in which no weight row wraps.
   void mix_window_rows(row_span<T>& span, index_t link_pitch, index_t first, index_t last) const {
     T* const stream = span.stream;
     for (; first < last; first = span.last) {
       span.first = first;
       span.last = std::min(last, next_wrap(first));
-      for (int k = 0; k < span.links; ++k) {
-        index_t const row = direction_ == mix_direction::forward
-                                ? first
-                                : first + span.row_offsets[k] / mix_columns;
-        if (direction_ == mix_direction::backward)
-          span.last = std::min(span.last, first + (next_wrap(row) - row));
-        index_t const wrapped = row < 0 ? row + rows_ : row < rows_ ? row : row - rows_;
+      index_t const wrapped = first < 0 ? first + rows_ : first < rows_ ? first : first - rows_;
+      for (int k = 0; k < span.links; ++k)
         span.weight_offsets[k] = k * link_pitch + (wrapped - first) * span.weight_pitch;
-      }
       span.stream = 0 <= first && first < rows_ ? stream : nullptr;
       chain_.call().kernels.mix_rows(span);
     }
@@ -197,7 +191,7 @@ class mix_group_chain {
     index_t distances[mix_group::max_factors][mix_group::max_links];
     for (int m = 0; m < group.factors; ++m) {
       row_span<T>& span = spans[m];
-      chain_.compute_distances(direction_, factor(first, m), 0, span.links, distances[m]);
+      compute_distances(first + m, distances[m]);
       for (int k = 0; k < span.links; ++k)
         distances[m][k] = distances[m][k] / group.stride * mix_rows_per_run;
       span.input_gap = m == 0 ? gap : 0;
@@ -220,7 +214,7 @@ class mix_group_chain {
                             for (int k = 0; k < span.links; ++k) {
                               index_t const runs = span.row_offsets[k] / mix_rows_per_run;
                               span.weight_offsets[k] = mix_chain<T>::weight_offset(
-                                  direction_, k, link_pitch[m], runs * group.stride,
+                                  mix_direction::forward, k, link_pitch[m], runs * group.stride,
                                   span.weight_pitch);
                               span.row_offsets[k] = runs * input_stride * mix_columns;
                             }
@@ -236,7 +230,6 @@ class mix_group_chain {
   bool has_residual() const { return chain_.call().config.residual == residual_form::per_factor; }
 
   mix_chain<T> const& chain_;
-  mix_direction const direction_;
   index_t const rows_;
 };
 

@@ -123,12 +123,13 @@ class soft_column_solver {
   }
 
  private:
-  // Calls f(start, end) for the pools of a column.
+  // Calls f(start, end) for the pools of a column. Ends where a kernel ends, also for pools that no
+  // forward call saved.
   template <class F>
   static void for_each_pool(soft_column<T> const& column, F const& f) {
     for (index_t start = 0, end = 0; start < column.rows; start = end) {
-      ++end;
       while (end < column.rows && static_cast<index_t>(column.pools[end]) == start) ++end;
+      end = std::max(end, start + 1);
       f(start, end);
     }
   }

@@ -5,6 +5,7 @@
 
 #include <slicesort/detail/host/column_tile.hpp>
 #include <slicesort/detail/host/parallel.hpp>
+#include <slicesort/detail/host/simd/transpose.hpp>
 #include <slicesort/detail/host/simd/value_lanes.hpp>
 #include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/dtype.hpp>
@@ -165,9 +166,6 @@ void with_row_store(grad_mode mode, F const& f) {
 // copied to columns or back.
 template <class Element, class Column>
 struct chunk_squares {
-  using lane =
-      std::conditional_t<sizeof(Element) == 2, std::uint16_t,
-                         std::conditional_t<sizeof(Element) == 4, std::uint32_t, std::uint64_t>>;
   static constexpr int side = 16 / static_cast<int>(sizeof(Element));
   static constexpr bool converts = sizeof(Element) != sizeof(Column);
 
@@ -180,38 +178,31 @@ struct chunk_squares {
   // Copies a square at `rows`, whose rows are `stride` elements apart, to `columns`.
   static void load(Element const* rows, index_t stride, Column* columns, index_t pitch) {
     if constexpr (converts) {
-      lane square[static_cast<std::size_t>(side * side)];
-      transpose(lanes_of(rows), stride, square, side);
+      Element square[static_cast<std::size_t>(side * side)];
+      transpose(rows, stride, square, side);
       for (int c = 0; c < side; ++c)
         for (int i = 0; i < side; ++i)
           columns[c * pitch + i] = static_cast<Column>(square[c * side + i]);
     } else {
-      transpose(lanes_of(rows), stride, lanes_of(columns), pitch);
+      transpose(rows, stride, columns, pitch);
     }
   }
   static void store(Column const* columns, index_t pitch, Element* rows, index_t stride) {
     if constexpr (converts) {
-      lane square[static_cast<std::size_t>(side * side)];
+      Element square[static_cast<std::size_t>(side * side)];
       for (int c = 0; c < side; ++c)
         for (int i = 0; i < side; ++i)
-          square[c * side + i] = static_cast<lane>(columns[c * pitch + i]);
-      transpose(square, side, lanes_of(rows), stride);
+          square[c * side + i] = static_cast<Element>(columns[c * pitch + i]);
+      transpose(square, side, rows, stride);
     } else {
-      transpose(lanes_of(columns), pitch, lanes_of(rows), stride);
+      transpose(columns, pitch, rows, stride);
     }
   }
 
  private:
-  template <class T>
-  static lane const* lanes_of(T const* elements) {
-    return reinterpret_cast<lane const*>(elements);
-  }
-  template <class T>
-  static lane* lanes_of(T* elements) {
-    return reinterpret_cast<lane*>(elements);
-  }
-  static void transpose(lane const* from, index_t from_pitch, lane* to, index_t to_pitch) {
-    portable::transpose_square<portable::vec<lane, side>>(from, from_pitch, to, to_pitch);
+  static void transpose(Element const* from, index_t from_pitch, Element* to, index_t to_pitch) {
+    portable::transpose_square<portable::vec<uint_of_size<sizeof(Element)>, side>>(from, from_pitch,
+                                                                                   to, to_pitch);
   }
 };
 // True if chunk_squares copies elements to columns: moves their bits, or converts integers.

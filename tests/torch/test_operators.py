@@ -9,6 +9,7 @@ from cases import BATCH, CASES, CHANNELS, LENGTH, F
 
 # Tolerance of sums of numbers of about 1.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+TWICE_DIFFERENTIABLE = "slicing_sort", "permute", "max_exchange", "shuffle", "top_k"
 
 
 class Values(unittest.TestCase):
@@ -45,14 +46,14 @@ class Values(unittest.TestCase):
                 self.assertTrue(torch.autograd.gradcheck(case.call, case.tensors(grad=True)))
 
     def test_second_derivatives_of_permutations(self):
-        for name in ("slicing_sort", "permute", "max_exchange", "shuffle"):
+        for name in TWICE_DIFFERENTIABLE:
             case = next(case for case in CASES if case.name == name)
             with self.subTest(name):
                 self.assertTrue(torch.autograd.gradgradcheck(case.call, case.tensors(grad=True)))
 
     def test_no_other_second_derivative(self):
         for case in CASES:
-            if case.name.split()[0] in ("slicing_sort", "permute", "max_exchange", "shuffle"):
+            if case.name.split()[0] in TWICE_DIFFERENTIABLE:
                 continue
             with self.subTest(case.name):
                 tensors = case.tensors(grad=True)
@@ -158,18 +159,20 @@ class Layouts(unittest.TestCase):
         for case in CASES:
             if case.name.startswith(("permute", "merge_attention", "softmax_attention", "scaled_dot_product_attention",
                                      "linear_attention", "pointwise_attention", "multi", "sparse_mix", "csp one", "short_convolution", "decaying_sum",
-                                     "sinkhorn rows")) or case.name == "sinkhorn":
+                                     "sinkhorn rows", "top_k")) or case.name == "sinkhorn":
                 continue
             x = case.tensors()[0]
             name = case.name.split()[0]
             call = getattr(F, name)
-            arguments = {"tau": 0.5} if name == "sinkhorn_csp" else {}
+            arguments = {"sinkhorn_csp": {"tau": 0.5}, "soft_sort": {"dim": 1}, "soft_rank": {"dim": 1}}.get(name, {})
             with self.subTest(case.name):
                 y = call(x, lengths=lengths, **arguments)
-                self.assertTrue(torch.equal(y[1, 5:], x[1, 5:]))
+                self.assertTrue(torch.equal(y[1, 5:], x[1, 5:] * (name != "soft_rank")))
                 if name not in ("csp", "sinkhorn_csp"):  # their linear shift depends on the tensor's length
                     torch.testing.assert_close(y[1:, :5], call(x[1:, :5], **arguments))
         x, weights = torch.randn(2, LENGTH, 4), torch.randn(4, 3)
+        for selected, expected in zip(F.top_k(x, 3, lengths=lengths), F.top_k(x[1:, :5], 3)):
+            self.assertTrue(torch.equal(selected[1:], expected))
         y = F.short_convolution(x, weights, shift=1, lengths=lengths)
         self.assertTrue(torch.equal(y[1:, :5], F.short_convolution(x[1:, :5], weights, shift=1)))
         self.assertTrue(torch.equal(y[1, 5:], torch.zeros_like(y[1, 5:])))

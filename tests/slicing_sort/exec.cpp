@@ -24,7 +24,7 @@ TEST_CASE_TEMPLATE("same bits for any number of threads", T, float, float16) {
 }
 
 TEST_CASE("any number of threads that share few long columns, also above the radix threshold") {
-  auto const networks = make_mixed_problem<float>({1, 8197, 7}, all_kinds, 1, irregular),
+  auto const networks = make_mixed_problem<float>({1, 16397, 7}, all_kinds, 1, irregular),
              radix = make_mixed_problem<float>({2, 65541, 3}, all_kinds, 1, irregular);
   for (unsigned threads : {2u, 5u}) {
     any_exec const exec(ss::exec::host{threads});

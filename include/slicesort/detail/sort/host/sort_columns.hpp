@@ -43,11 +43,14 @@ struct sort_task {
       : uses_radix(extents.length > max_network_rows),
         tiles(!uses_radix && sizeof(T) == 2 ? tiles_per_task(extents, threads) : 1),
         columns(uses_radix ? radix_tile<T>::columns : tiles * tile_columns) {
-    constexpr index_t min_split_rows = 8192;  // a column takes longer than starting a thread
-    if (threads <= 1 || tiles > 1 || extents.length < min_split_rows || extents.empty()) return;
+    if (threads <= 1 || tiles > 1 || extents.empty()) return;
     auto const workers = static_cast<index_t>(threads);
     index_t const share = (extents.batch * extents.channels + workers - 1) / workers;
-    if (share <= (uses_radix ? columns : tile_columns / 4)) columns = static_cast<int>(share);
+    constexpr index_t min_elements = 65536;  // take longer than starting a thread
+    // A tile takes as long as about eight columns one after the other.
+    index_t const max_share = uses_radix ? columns : tile_columns / 8;
+    if (share <= max_share && share * extents.length >= min_elements)
+      columns = static_cast<int>(share);
   }
   index_t task_count(extents3 extents) const {
     return extents.empty() ? 0 : count_tiles(extents, columns);

@@ -75,22 +75,6 @@ class mix_chain {
       distances[k] = 0 <= offset[k] && offset[k] < rows_ ? offset[k] : wrap_row(offset[k], rows_);
   }
 
-  // The same for a factor or its transpose.
-  void compute_distances(mix_direction direction, index_t factor, index_t first, int links,
-                         index_t* distances) const {
-    compute_distances(factor, first, links, distances);
-    if (direction == mix_direction::backward)
-      for (int k = 0; k < links; ++k) distances[k] = distances[k] == 0 ? 0 : rows_ - distances[k];
-  }
-
-  // Offset of a link's weight from the first link's weight of the output row. The transpose's
-  // weights belong to the row that the link leads to.
-  static index_t weight_offset(mix_direction direction, int k, index_t link_pitch,
-                               index_t row_offset, index_t weight_pitch) {
-    return k * link_pitch +
-           (direction == mix_direction::backward ? row_offset * weight_pitch : index_t{0});
-  }
-
   // Points the span to the tensor's rows for streaming stores.
   void set_stream(tensor3<T> to, row_span<T>& span) const {
     span.stream = first_element(to), span.stream_pitch = to.strides().length;
@@ -121,17 +105,21 @@ class mix_chain {
         if (stream_only) span.output = nullptr;
       }
       index_t const link_pitch = load_weights(factor, first, span);
-      compute_distances(direction, factor, first, span.links, distances);
-      for_each_row_span(
-          distances, span.links, rows_, span.row_offsets, [&](index_t begin, index_t end) {
-            span.first = begin, span.last = end;
-            for (int k = 0; k < span.links; ++k) {
-              span.weight_offsets[k] =
-                  weight_offset(direction, k, link_pitch, span.row_offsets[k], span.weight_pitch);
-              span.row_offsets[k] *= mix_columns;
-            }
-            call_.kernels.mix_rows(span);
-          });
+      compute_distances(factor, first, span.links, distances);
+      if (direction == mix_direction::backward)
+        for (int k = 0; k < span.links; ++k)
+          distances[k] = distances[k] == 0 ? 0 : rows_ - distances[k];
+      for_each_row_span(distances, span.links, rows_, span.row_offsets,
+                        [&](index_t begin, index_t end) {
+                          span.first = begin, span.last = end;
+                          for (int k = 0; k < span.links; ++k) {
+                            span.weight_offsets[k] = k * link_pitch;
+                            if (direction == mix_direction::backward)
+                              span.weight_offsets[k] += span.row_offsets[k] * span.weight_pitch;
+                            span.row_offsets[k] *= mix_columns;
+                          }
+                          call_.kernels.mix_rows(span);
+                        });
       if (span.links == 0) break;
     }
   }

@@ -81,8 +81,7 @@ class mix_group_chain {
 
  private:
   void compute_distances(index_t factor, index_t* distances) const {
-    chain_.compute_distances(mix_direction::forward, factor, 0,
-                             static_cast<int>(chain_.call().config.links), distances);
+    chain_.compute_distances(factor, 0, static_cast<int>(chain_.call().config.links), distances);
   }
   // Row offset of a link, in -rows/2 .. rows/2.
   index_t signed_distance(index_t distance) const {
@@ -192,8 +191,10 @@ class mix_group_chain {
     for (int m = 0; m < group.factors; ++m) {
       row_span<T>& span = spans[m];
       compute_distances(first + m, distances[m]);
-      for (int k = 0; k < span.links; ++k)
+      for (int k = 0; k < span.links; ++k) {
         distances[m][k] = distances[m][k] / group.stride * mix_rows_per_run;
+        span.weight_offsets[k] = k * link_pitch[m];
+      }
       span.input_gap = m == 0 ? gap : 0;
       span.output_gap = m + 1 == group.factors ? gap : 0;
       span.tensor_gap = gap;
@@ -213,9 +214,6 @@ class mix_group_chain {
                             span.first = begin, span.last = end;
                             for (int k = 0; k < span.links; ++k) {
                               index_t const runs = span.row_offsets[k] / mix_rows_per_run;
-                              span.weight_offsets[k] = mix_chain<T>::weight_offset(
-                                  mix_direction::forward, k, link_pitch[m], runs * group.stride,
-                                  span.weight_pitch);
                               span.row_offsets[k] = runs * input_stride * mix_columns;
                             }
                             chain_.call().kernels.mix_rows(span);

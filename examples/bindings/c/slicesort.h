@@ -41,9 +41,9 @@ SLICESORT_CALL slicesort_argsort(slicesort_exec, char const* order, slicesort_in
 
 typedef struct slicesort_top_k_options {
   int64_t k;
-  char const* order;
-  int32_t by_index; /* 1: in the order of the rows, instead of sorted */
-  int32_t nan_last; /* 1: NaN counts as the last of the order, instead of by its bits */
+  char const* order; /* null: "descending", the largest */
+  int32_t by_index;  /* 1: in the order of the rows, instead of sorted */
+  int32_t nan_last;  /* 1: NaN counts as the last of the order, instead of by its bits */
 } slicesort_top_k_options;
 /* values, indices: [batch, k, channels]. */
 SLICESORT_CALL slicesort_top_k(slicesort_exec, slicesort_top_k_options const*, slicesort_input x,

@@ -59,7 +59,7 @@ slicesort_status slicesort_top_k(slicesort_exec exec, slicesort_top_k_options co
                                  slicesort_output indices, slicesort_input lengths) {
   return run(exec, [&](auto& call) {
     auto const& [k, order, by_index, nan_last] = required(options);
-    bindings::top_k(call, k, policy(order, "ascending"), by_index != 0, nan_last != 0, TENSOR(x),
+    bindings::top_k(call, k, policy(order, "descending"), by_index != 0, nan_last != 0, TENSOR(x),
                     TENSOR(values), TENSOR(indices), OPTIONAL_TENSOR(lengths));
   });
 }

@@ -34,6 +34,9 @@ class Results(unittest.TestCase):
         self.assertEqual(list(back.values), list(x.values))
         values, rows = Tensor((2, 3, 4)), rows_like((2, 3, 4))
         call("top_k", None, TopK(k=3, order=b"descending"), x, values, rows, None)
+        largest = Tensor((2, 3, 4))
+        call("top_k", None, TopK(k=3), x, largest, rows, None)  # the default order
+        self.assertEqual(list(largest.values), list(values.values))
         for b, c in product(range(2), range(4)):
             column = [x[b, n, c] for n in range(6)]
             expected = sorted(column, reverse=c % 2 == 1)  # heads of one channel alternate

@@ -6,10 +6,8 @@ import importlib.util
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from .command.options import ROOT
@@ -28,13 +26,25 @@ def run_module(module: str, *arguments: str, status: int = 0) -> str:
     return process.stdout + process.stderr
 
 
+def make_interrupting_program(program: Path, folder: Path) -> Path:
+    """Makes a bench program that interrupts the arena when it is started for the second group. A signal from outside can arrive in a
+    destructor, where Python ignores it."""
+    script, starts = folder / "interrupting", folder / "starts"
+    script.write_text(f"""#!/bin/sh
+case "$*" in *--arena*)
+  echo >>'{starts}'
+  [ "$(wc -l <'{starts}')" -ne 2 ] || {{ kill -INT $PPID; exec sleep 60; }} ;;
+esac
+exec '{program}' "$@"
+""", encoding="utf-8")
+    script.chmod(0o755)
+    return script
+
+
 def run_interrupted_arena(run_log: Path, results: list[Path], flags: list[str]) -> str:
-    """Interrupts an arena after its first group, truncates the log, and resumes. Returns the output of the resumed run."""
-    interrupted = subprocess.Popen([sys.executable, "-m", "report.command", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
-    while interrupted.poll() is None and not (run_log.exists() and '"group"' in run_log.read_text(encoding="utf-8")):
-        time.sleep(0.01)
-    interrupted.send_signal(signal.SIGINT)
-    output = interrupted.communicate()[0]
+    """Runs an arena that is interrupted after its first group, truncates the log, and resumes. Returns the output of the resumed run."""
+    interrupted = subprocess.run([sys.executable, "-m", "report.command", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+    output = interrupted.stdout
     assert interrupted.returncode == 130, f"interrupted: status {interrupted.returncode}\n{output}"
     logged = run_log.read_text(encoding="utf-8")
     run_log.write_text(logged + '{"part": "host", "gro', encoding="utf-8")
@@ -151,7 +161,10 @@ def check(programs: Programs) -> None:
     """Tests the arena and everything that uses its results, with the programs of this bench/run call."""
     path = programs.scratch / "arena.json"
     can_draw = importlib.util.find_spec("matplotlib") is not None
-    flags = [f"--{'program' if backend == 'host' else 'cuda-program'}={program}" for backend, program in programs.paths.items()]
+    paths = dict(programs.paths)
+    first = next(iter(paths))
+    paths[first] = make_interrupting_program(paths[first], programs.scratch)
+    flags = [f"--{'program' if backend == 'host' else 'cuda-program'}={program}" for backend, program in paths.items()]
     flags += ["--arena", "--all", *TINY, "--json", str(path), "--rounds", "4", "--round-seconds", "0.002", "--text", str(programs.options.text)]
     gpu_path = path.with_name("arena-cuda.json")
     output = run_interrupted_arena(path.with_suffix(".partial.jsonl"), [path, gpu_path], flags)

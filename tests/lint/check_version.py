@@ -26,6 +26,7 @@ minor_version = full_version.rpartition(".")[0]
 for file, pattern, expected in (("CITATION.cff", r"^version: (.+)$", full_version),
                            ("docs/packaging/vcpkg/vcpkg.json", r'"version": "(.+)"', full_version),
                            ("docs/CHANGELOG.md", r"\A(?:.|\n)*?^## (\d\S*)", full_version),
+                           ("README.md", r"GIT_TAG v([\d.]+)", full_version),
                            ("README.md", r"find_package\(slicesort (\S+)|FIND_PACKAGE_ARGS ([\d.]+)", minor_version)):
     found = [next(filter(None, match.groups())) for match in re.finditer(pattern, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)]
     errors += [f"{file}: names version {found_version}, must be {expected}" for found_version in found if found_version != expected]

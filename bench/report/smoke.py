@@ -22,7 +22,7 @@ TINY = ("--batch", "2", "--lengths", "37", "--channels", "24")
 
 def run_module(module: str, *arguments: str, status: int = 0) -> str:
     process = subprocess.run([sys.executable, "-m", f"report.{module}", *arguments], capture_output=True, encoding="utf-8", check=False)
-    assert process.returncode == status, f"{module}: status {process.returncode}\n{process.stdout}{process.stderr}"
+    assert process.returncode == status, f"{process.stdout}{process.stderr}\n{module}: status {process.returncode}"
     return process.stdout + process.stderr
 
 
@@ -45,11 +45,11 @@ def run_interrupted_arena(run_log: Path, results: list[Path], flags: list[str]) 
     """Runs an arena that is interrupted after its first group, truncates the log, and resumes. Returns the output of the resumed run."""
     interrupted = subprocess.run([sys.executable, "-m", "report.command", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
     output = interrupted.stdout
-    assert interrupted.returncode == 130, f"interrupted: status {interrupted.returncode}\n{output}"
+    assert interrupted.returncode == 130, f"{output}\ninterrupted: status {interrupted.returncode}"
     logged = run_log.read_text(encoding="utf-8")
     run_log.write_text(logged + '{"part": "host", "gro', encoding="utf-8")
     output_of_resumed_run = run_module("command", *flags)
-    assert "resuming" in output_of_resumed_run, output_of_resumed_run
+    assert "resuming" in output_of_resumed_run, f"{output_of_resumed_run}\nno finished group"
     assert not run_log.exists()
     rows = [row for path in results if path.exists() for row in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]]
     for line in logged.splitlines():  # must not have been timed again
@@ -91,7 +91,7 @@ def check_custom(programs: Programs, output: str, results: list[dict]) -> None:
     for case in map(parse_case, names):
         assert not torch_implementations_of(case), f"{case.name} has torch implementations"
         lines = [line for line in output.splitlines() if line.startswith(case.subject + " ") and f" {case.dtype} " in line]
-        assert lines and all(re.search(r"\dx", line) for line in lines), f"{case.name} is not compared in\n{output}"
+        assert lines and all(re.search(r"\dx", line) for line in lines), f"{output}\n{case.name} is not compared"
 
 
 def check_targets(programs: Programs) -> None:

@@ -32,7 +32,7 @@ class Entry:
 
     @property
     def source(self) -> str:
-        """The file of bench/cases/host that registers it."""
+        """The file of bench/cases/host that registers it, or `recipes`: the files of bench/cases/recipes."""
         return "recipes" if self.policy == CUSTOM_POLICY else self.subject.removesuffix("_mega")
 
     def matches(self, case: Case) -> bool:

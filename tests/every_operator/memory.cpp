@@ -8,6 +8,9 @@
 
 #include <slicesort/slicesort.hpp>
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#  include <cpuid.h>
+#endif
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -305,6 +308,68 @@ TEST_CASE("memory that cannot grow, and memory that grows into a tensor") {
   });
   CHECK(tested_calls > 20);
 }
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__AVX__)
+namespace {
+
+// True if the upper halves of vector registers are in use, by XGETBV with index 1.
+bool are_upper_halves_in_use() {
+  unsigned low = 0, high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+  return (low & (1u << 2 | 1u << 6)) != 0;  // of YMM, of ZMM
+}
+
+// True if the processor has AVX and reports which registers are in use.
+bool reports_registers_in_use() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  bool const has_avx =
+      __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_OSXSAVE) != 0 && (c & bit_AVX) != 0;
+  if (!has_avx || __get_cpuid_count(13, 1, &a, &b, &c, &d) == 0 || (a & (1u << 2)) == 0)
+    return false;
+  __asm__ volatile("vpcmpeqd %%xmm0, %%xmm0, %%xmm0\n\tvinsertf128 $1, %%xmm0, %%ymm0, %%ymm0"
+                   :
+                   :
+                   : "xmm0");
+  bool const reports_use = are_upper_halves_in_use();
+  __asm__ volatile("vzeroupper");
+  return reports_use && !are_upper_halves_in_use();
+}
+
+}  // namespace
+
+TEST_CASE("no call and no thread leaves upper halves of vector registers in use") {
+  if (!testing(backend_kind::host)) return;
+  if (!reports_registers_in_use()) {
+    MESSAGE("skipped: the processor does not report which registers are in use");
+    return;
+  }
+  std::size_t threads = 0, threads_in_use = 0;
+  test_executor executor;
+  executor.order = test_executor::schedule::forwards;
+  executor.after = [&] {
+    ++threads;
+    threads_in_use += are_upper_halves_in_use();
+  };
+  for (call const& op_call : calls())
+    for (ss::isa set : available_isas()) {
+      CAPTURE(std::string(op_call.name));
+      for (any_exec const& exec : {any_exec(ss::exec::host{1, set}), any_exec(executor, 2, set)}) {
+        CAPTURE(describe_exec(exec));
+        arguments args(op_call.tensors.size());
+        fill_indices(op_call, args);
+        std::vector<std::byte> scratch(op_call.workspace_bytes(exec));
+        args.scratch = scratch;
+        op_call.run(exec, args);
+        CHECK_FALSE(are_upper_halves_in_use());
+      }
+      CHECK(threads_in_use == 0);
+    }
+  CHECK(threads > 20);
+  std::vector<float> numbers(100, 0.5f);
+  ss::sigmoid(ss::exec::host{}, numbers.data(), numbers.data(), index_t(numbers.size()));
+  CHECK_FALSE(are_upper_halves_in_use());
+}
+#endif
 
 TEST_CASE("a call that writes nothing enlarges nothing") {
   std::size_t resizes = 0;

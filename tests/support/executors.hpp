@@ -13,24 +13,29 @@ struct test_executor {
   enum class schedule { forwards, backwards, scattered, threads };
   schedule order = schedule::threads;
   std::function<void()> before{};  // called first
+  std::function<void()> after{};   // called at the end of each thread
 
   template <class F>
   void parallel_for(unsigned n, F const& f) {
     if (before) before();
+    auto const run = [&](unsigned i) {
+      f(i);
+      if (after) after();
+    };
     switch (order) {
       case schedule::forwards:
-        for (unsigned i = 0; i < n; ++i) f(i);
+        for (unsigned i = 0; i < n; ++i) run(i);
         break;
       case schedule::backwards:
-        for (unsigned i = n; i > 0; --i) f(i - 1);
+        for (unsigned i = n; i > 0; --i) run(i - 1);
         break;
       case schedule::scattered:  // odd indices, then even ones backwards
-        for (unsigned i = 1; i < n; i += 2) f(i);
-        for (unsigned i = (n + 1) / 2; i > 0; --i) f(2 * (i - 1));
+        for (unsigned i = 1; i < n; i += 2) run(i);
+        for (unsigned i = (n + 1) / 2; i > 0; --i) run(2 * (i - 1));
         break;
       case schedule::threads: {
         std::vector<std::thread> threads;
-        for (unsigned i = 0; i < n; ++i) threads.emplace_back([&f, i] { f(i); });
+        for (unsigned i = 0; i < n; ++i) threads.emplace_back([&run, i] { run(i); });
         for (std::thread& thread : threads) thread.join();
       }
     }

@@ -53,6 +53,7 @@ struct host_gemm {
       run<decltype(element)>(call, memory);
       return std::size_t{0};
     });
+    detail::clear_upper_halves();
     return true;
   }
 

@@ -67,12 +67,14 @@ void for_each_task(host_exec const& exec, index_t tasks, F const& f) {
       tasks < static_cast<index_t>(exec.threads) ? tasks : static_cast<index_t>(exec.threads);
   if (threads <= 1) {
     for (index_t task = 0; task < tasks; ++task) f(0u, task);
+    clear_upper_halves();
     return;
   }
   std::atomic<index_t> next{0};
   exec.parallel_for(static_cast<unsigned>(threads), [&](unsigned thread) {
     for (index_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;)
       f(thread, task);
+    clear_upper_halves();
   });
 }
 

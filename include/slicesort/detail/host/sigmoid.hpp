@@ -20,6 +20,7 @@ SLICESORT_DETAIL_BEGIN
 template <class A>
 void compute_sigmoids(isa requested, A const* x, A* y, index_t count) {
   with_isa(fused_isa(requested), [&](auto target) { compute_sigmoids(target, x, y, count); });
+  clear_upper_halves();
 }
 
 SLICESORT_DETAIL_END

@@ -11,6 +11,13 @@
 #  include <stdfloat>
 #endif
 
+// g++ 12 has _Float16 in C++ with SSE2 only, but its limits everywhere.
+#if defined(__FLT16_MAX__) && (defined(__clang__) || defined(__SSE2__) || __GNUC__ > 12)
+#  define SLICESORT_HAS_FLOAT16 1
+#else
+#  define SLICESORT_HAS_FLOAT16 0
+#endif
+
 struct __half;
 struct __nv_bfloat16;
 
@@ -25,7 +32,7 @@ struct dtype_traits<__nv_bfloat16> : dtype_traits<bfloat16> {};
 #if defined(__STDCPP_FLOAT16_T__)
 template <>
 struct dtype_traits<std::float16_t> : dtype_traits<float16> {};
-#elif defined(__FLT16_MAX__)
+#elif SLICESORT_HAS_FLOAT16
 template <>
 struct dtype_traits<_Float16> : dtype_traits<float16> {};
 #endif

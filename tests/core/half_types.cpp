@@ -8,7 +8,7 @@
 TEST_CASE("std::float16_t") {
   CHECK(support::differing_results<std::float16_t, slicesort::float16>() == "");
 }
-#elif defined(__FLT16_MAX__)
+#elif SLICESORT_HAS_FLOAT16
 TEST_CASE("_Float16") { CHECK(support::differing_results<_Float16, slicesort::float16>() == ""); }
 #endif
 #if defined(__STDCPP_BFLOAT16_T__)

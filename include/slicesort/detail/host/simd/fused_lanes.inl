@@ -22,6 +22,12 @@ SLICESORT_INLINE V fused_lanes(V const& a, V const& b, V const& c) {
   return r;
 }
 #  endif
+#elif SLICESORT_HAS_ELEMENTWISE_FMA
+template <class V>
+SLICESORT_INLINE V fused_lanes(V const& a, V const& b, V const& c) {
+  SLICESORT_AS_WRITTEN
+  return __builtin_elementwise_fma(a, b, c);
+}
 #elif SLICESORT_VECTOR_BYTES == 32
 SLICESORT_INLINE vec<float, 8> fused_lanes(vec<float, 8> const& a, vec<float, 8> const& b,
                                            vec<float, 8> const& c) {

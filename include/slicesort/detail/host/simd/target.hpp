@@ -51,6 +51,15 @@
 #  define SLICESORT_AS_WRITTEN
 #endif
 
+// Clang 22 no longer has builtins of AVX for fused multiply-adds of 32 bytes.
+#define SLICESORT_HAS_ELEMENTWISE_FMA 0
+#if defined(__has_builtin)
+#  if __has_builtin(__builtin_elementwise_fma)
+#    undef SLICESORT_HAS_ELEMENTWISE_FMA
+#    define SLICESORT_HAS_ELEMENTWISE_FMA 1
+#  endif
+#endif
+
 SLICESORT_DETAIL_BEGIN
 
 // Tags of the instruction sets. A tag argument selects the functions of the set's namespace by

@@ -43,7 +43,7 @@ OTHER_COMPILERS = [
     *(Build(f"clang++ {version}", f"clang++-{version}", f"-std=c++{standard} {level}") for version, standard, level in
       ((14, 20, "-O0"), (15, 20, "-O0"), (16, 17, "-O0"), (17, 20, "-O0"), (18, 23, "-O0"), (19, 20, "-O1"), (22, 23, "-O0"))),
     *(Build(f"clang++ {version}, libc++", f"clang++-{version}", f"-std=c++{standard} -O0 -stdlib=libc++") for version, standard in ((14, 17), (19, 23), (22, 23))),
-    Build("x86-32", "g++", f"{SSE2} -m32"),
+    Build("x86-32", "g++", f"{SSE2} -m32 -idirafter /usr/include/x86_64-linux-gnu"),
     Build("Windows, POSIX threads", "x86_64-w64-mingw32-g++-posix", "-std=c++20 -O0 -static", SETS, "wine"),
     Build("Windows, Win32 threads", "x86_64-w64-mingw32-g++-win32", "-std=c++17 -O0 -static", SETS, "wine"),
     Build("Windows, 32 bits", "i686-w64-mingw32-g++-posix", f"{SSE2} -static", (), None),
@@ -54,6 +54,13 @@ def command_of(compiler: str) -> list[str] | None:
     """Returns the command of an installed compiler. Zig's is `zig c++`, which PyPI's ziglang installs as python-zig."""
     path = shutil.which(compiler)
     return path and ([path, "c++"] if compiler == "python-zig" else [path])
+
+
+def is_installed(build: Build) -> bool:
+    """True if the compiler is found with its standard library, which some flags select."""
+    command = command_of(build.compiler)
+    return bool(command) and subprocess.run([*command, *build.flags.split(), "-E", "-x", "c++", "-"], input="#include <cerrno>\n", capture_output=True,
+                                            encoding="utf-8", check=False).returncode == 0
 
 
 def build_and_run(folder: str, build: Build) -> dict[str, list[str]]:
@@ -116,9 +123,9 @@ with tempfile.TemporaryDirectory() as folder:
         copy = copy_for_other_compilers(Path(folder) / "include")
         jobs.append(partial(find_gnu_extensions, copy))
         builds += [Build("a compiler without GNU extensions", "g++", "-std=c++17 -O0", ("portable",), include=copy)]
-        builds += [build for build in OTHER_COMPILERS if command_of(build.compiler)]
+        builds += filter(is_installed, OTHER_COMPILERS)
         jobs += [partial(check_windows_header, build.compiler) for build in builds if "mingw" in build.compiler]
-        print("not installed: " + ", ".join(build.compiler for build in OTHER_COMPILERS if not command_of(build.compiler)))
+        print("not installed: " + ", ".join(build.name for build in OTHER_COMPILERS if build not in builds))
     plain = build_and_run(folder, PLAIN)["portable"]
     for build in builds:
         outputs = build_and_run(folder, build)

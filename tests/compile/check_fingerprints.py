@@ -59,7 +59,7 @@ def command_of(compiler: str) -> list[str] | None:
 def is_installed(build: Build) -> bool:
     """True if the compiler is found with its standard library, which some flags select."""
     command = command_of(build.compiler)
-    return bool(command) and subprocess.run([*command, *build.flags.split(), "-E", "-x", "c++", "-"], input="#include <cerrno>\n", capture_output=True,
+    return bool(command) and subprocess.run([*command, *build.flags.split(), "-fsyntax-only", "-x", "c++", "-"], input="#include <cerrno>\n", capture_output=True,
                                             encoding="utf-8", check=False).returncode == 0
 
 

@@ -56,11 +56,13 @@ def command_of(compiler: str) -> list[str] | None:
     return path and ([path, "c++"] if compiler == "python-zig" else [path])
 
 
-def is_installed(build: Build) -> bool:
-    """True if the compiler is found with its standard library, which some flags select."""
+def is_installed(folder: str, build: Build) -> bool:
+    """True if the compiler is found with a standard library that it can read, which some flags select."""
+    source = Path(folder) / "trial.cpp"
+    source.write_text("#include <string>\n", encoding="utf-8")
     command = command_of(build.compiler)
-    return bool(command) and subprocess.run([*command, *build.flags.split(), "-fsyntax-only", "-x", "c++", "-"], input="#include <cerrno>\n", capture_output=True,
-                                            encoding="utf-8", check=False).returncode == 0
+    return bool(command) and subprocess.run([*command, *build.flags.split(), "-c", source, "-o", source.with_suffix(".o")], capture_output=True,
+                                            check=False).returncode == 0
 
 
 def build_and_run(folder: str, build: Build) -> dict[str, list[str]]:
@@ -123,7 +125,7 @@ with tempfile.TemporaryDirectory() as folder:
         copy = copy_for_other_compilers(Path(folder) / "include")
         jobs.append(partial(find_gnu_extensions, copy))
         builds += [Build("a compiler without GNU extensions", "g++", "-std=c++17 -O0", ("portable",), include=copy)]
-        builds += filter(is_installed, OTHER_COMPILERS)
+        builds += filter(partial(is_installed, folder), OTHER_COMPILERS)
         jobs += [partial(check_windows_header, build.compiler) for build in builds if "mingw" in build.compiler]
         print("not installed: " + ", ".join(build.name for build in OTHER_COMPILERS if build not in builds))
     plain = build_and_run(folder, PLAIN)["portable"]

@@ -36,7 +36,7 @@ class Build(NamedTuple):
 PLAIN = Build("plain", "g++", "-std=c++17 -O0 -ffp-contract=off -DSLICESORT_NO_VECTOR_EXTENSIONS", ("portable",))
 NATIVE = Build("-march=native", "g++", f"-std=c++17 {FUSING} -march=native")
 AARCH64 = Build("aarch64", "aarch64-linux-gnu-g++", f"-std=c++17 {FUSING} -static", ("portable",), "qemu-aarch64")
-SSE2 = "-std=c++17 -O0 -msse2 -mfpmath=sse"
+SSE2 = "-std=c++17 -O0 -msse2 -mfpmath=sse -Wno-conversion -Wno-sign-conversion"  # of 32 bits, where index_t is wider than std::size_t
 # Optimized builds take several times as long, so one of each family is optimized.
 OTHER_COMPILERS = [
     *(Build(f"g++ {version}", f"g++-{version}", f"-std=c++{standard} -O0") for version, standard in ((11, 20), (12, 23), (13, 23), (14, 23))),
@@ -68,7 +68,7 @@ def is_installed(folder: str, build: Build) -> bool:
 def build_and_run(folder: str, build: Build) -> dict[str, list[str]]:
     """Builds the program. Returns its output for each available instruction set."""
     program = Path(folder) / re.sub(r"\W+", "_", build.name)
-    command = [*command_of(build.compiler), *build.flags.split(), *WARNINGS, f"-I{build.include}", str(HERE / "fingerprint.cpp"), "-o", str(program)]
+    command = [*command_of(build.compiler), *WARNINGS, *build.flags.split(), f"-I{build.include}", str(HERE / "fingerprint.cpp"), "-o", str(program)]
     compilation = subprocess.run(command, capture_output=True, encoding="utf-8")
     if compilation.returncode:
         sys.exit(f"{' '.join(command)}\n{compilation.stderr[:4000]}")

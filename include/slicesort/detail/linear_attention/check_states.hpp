@@ -14,7 +14,7 @@
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
-#include <cstddef>
+#include <cstdint>
 #include <limits>
 
 SLICESORT_DETAIL_BEGIN
@@ -27,8 +27,9 @@ inline extents4 state_extents(extents4 q, extents4 v, feature_config const& feat
   amount const features = positive(feature.count), values = positive(v.channels);
   amount const elements = amount(linear_state_layout::matrix) + features * (values + amount(1)) +
                           (features + values + amount(1)) * rows;
-  constexpr auto limit = std::size_t{std::numeric_limits<index_t>::max()};
-  return {q.batch, v.heads, 1, static_cast<index_t>(std::min(elements.value(), limit))};
+  constexpr std::uint64_t limit{std::numeric_limits<index_t>::max()};
+  return {q.batch, v.heads, 1,
+          static_cast<index_t>(std::min<std::uint64_t>(elements.value(), limit))};
 }
 
 // Checks that the direction and the feature map have states.

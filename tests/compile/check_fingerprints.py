@@ -36,17 +36,14 @@ class Build(NamedTuple):
 PLAIN = Build("plain", "g++", "-std=c++17 -O0 -ffp-contract=off -DSLICESORT_NO_VECTOR_EXTENSIONS", ("portable",))
 NATIVE = Build("-march=native", "g++", f"-std=c++17 {FUSING} -march=native")
 AARCH64 = Build("aarch64", "aarch64-linux-gnu-g++", f"-std=c++17 {FUSING} -static", ("portable",), "qemu-aarch64")
-SSE2 = "-std=c++17 -O0 -msse2 -mfpmath=sse -Wno-conversion -Wno-sign-conversion"  # of 32 bits, where index_t is wider than std::size_t
 # Optimized builds take several times as long, so one of each family is optimized.
 OTHER_COMPILERS = [
     *(Build(f"g++ {version}", f"g++-{version}", f"-std=c++{standard} -O0") for version, standard in ((11, 20), (12, 23), (13, 23), (14, 23))),
     *(Build(f"clang++ {version}", f"clang++-{version}", f"-std=c++{standard} {level}") for version, standard, level in
       ((14, 20, "-O0"), (15, 20, "-O0"), (16, 17, "-O0"), (17, 20, "-O0"), (18, 23, "-O0"), (19, 20, "-O1"), (22, 23, "-O0"))),
     *(Build(f"clang++ {version}, libc++", f"clang++-{version}", f"-std=c++{standard} -O0 -stdlib=libc++") for version, standard in ((14, 17), (19, 23), (22, 23))),
-    Build("x86-32", "g++", f"{SSE2} -m32 -idirafter /usr/include/x86_64-linux-gnu"),
-    Build("Windows, POSIX threads", "x86_64-w64-mingw32-g++-posix", "-std=c++20 -O0 -static", SETS, "wine"),
-    Build("Windows, Win32 threads", "x86_64-w64-mingw32-g++-win32", "-std=c++17 -O0 -static", SETS, "wine"),
-    Build("Windows, 32 bits", "i686-w64-mingw32-g++-posix", f"{SSE2} -static", (), None),
+    Build("Windows, POSIX threads", "x86_64-w64-mingw32-g++-posix", "-std=c++20 -O0 -static -Wa,-mbig-obj", SETS, "wine"),
+    Build("Windows, Win32 threads", "x86_64-w64-mingw32-g++-win32", "-std=c++17 -O0 -static -Wa,-mbig-obj", SETS, "wine"),
     *(Build(f"macOS, {machine}", "python-zig", f"-std=c++20 -O0 -target {machine}-macos", (), None) for machine in ("aarch64", "x86_64"))]
 
 
@@ -68,7 +65,7 @@ def is_installed(folder: str, build: Build) -> bool:
 def build_and_run(folder: str, build: Build) -> dict[str, list[str]]:
     """Builds the program. Returns its output for each available instruction set."""
     program = Path(folder) / re.sub(r"\W+", "_", build.name)
-    command = [*command_of(build.compiler), *WARNINGS, *build.flags.split(), f"-I{build.include}", str(HERE / "fingerprint.cpp"), "-o", str(program)]
+    command = [*command_of(build.compiler), *build.flags.split(), *WARNINGS, f"-I{build.include}", str(HERE / "fingerprint.cpp"), "-o", str(program)]
     compilation = subprocess.run(command, capture_output=True, encoding="utf-8")
     if compilation.returncode:
         sys.exit(f"{' '.join(command)}\n{compilation.stderr[:4000]}")
@@ -95,7 +92,7 @@ def copy_for_other_compilers(folder: Path) -> Path:
     for path in folder.rglob("*"):
         if path.is_file():
             text = path.read_text(encoding="utf-8")
-            path.write_text(re.sub(r"\b(__GNUC__|__clang__|__x86_64__|__i386__|__aarch64__)\b", r"NOT_DEFINED\1", text), encoding="utf-8")
+            path.write_text(re.sub(r"\b(__GNUC__|__clang__|__x86_64__|__aarch64__)\b", r"NOT_DEFINED\1", text), encoding="utf-8")
     return folder
 
 

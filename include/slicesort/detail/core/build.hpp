@@ -104,7 +104,7 @@
 #define SLICESORT_PP_CAT4(a, b, c, d) SLICESORT_PP_CAT4_(a, b, c, d)
 
 // Instruction set extensions enabled for the whole translation unit, one bit each.
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
 #  define SLICESORT_PP_ISA_BITS                                                            \
     SLICESORT_PP_CAT4(                                                                     \
         SLICESORT_PP_CAT4(SLICESORT_PP_HEX(__SSE3__, __SSSE3__, __SSE4_1__, __SSE4_2__),   \

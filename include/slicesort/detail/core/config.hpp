@@ -27,21 +27,17 @@
 #  pragma nv_diag_suppress 2648
 #endif
 
-// Rejects x87 arithmetic, because its excess precision would silently change results. (Clang
-// reports an evaluation method of -1 under -ffast-math.)
-#if defined(__x86_64__) || defined(__i386__)
+// Rejects 32-bit x86, whose functions return numbers in x87 registers, and x87 arithmetic: both
+// would silently change results. (Clang reports an evaluation method of -1 under -ffast-math.)
+#if defined(__i386__) || defined(_M_IX86)
+#  error \
+      "slicesort: 32-bit x86 is not supported, because it changes signaling NaN: compile for x86-64."
+#elif defined(__x86_64__)
 #  if !defined(__SSE2_MATH__) || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2 || \
       (__FLT_EVAL_METHOD__ == -1 && !defined(__clang__))
-#    define SLICESORT_X87 1
+#    error \
+        "slicesort: floating-point arithmetic must not be that of x87: compile with -mfpmath=sse."
 #  endif
-#elif defined(_M_IX86_FP)
-#  if _M_IX86_FP < 2
-#    define SLICESORT_X87 1
-#  endif
-#endif
-#if defined(SLICESORT_X87)
-#  error \
-      "slicesort: floating-point arithmetic must not be that of x87: compile with -msse2 -mfpmath=sse."
 #endif
 
 // Defined in device code only, because host compilers warn about unknown pragmas.

@@ -35,6 +35,15 @@ SLICESORT_HD inline T rounded(A value) {
 // splits direct calls too under -ffast-math, hence the volatile pointer.
 template <class A>
 SLICESORT_HD inline A fused_multiply_add(A a, A b, A c) {
+#if defined(_WIN32) && defined(__GNUC__) && defined(__x86_64__)
+  if (__builtin_cpu_supports("fma")) {  // MinGW's fma and fmaf round twice
+    if constexpr (std::is_same_v<A, float>)
+      __asm__("vfmadd231ss %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+    else
+      __asm__("vfmadd231sd %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+    return c;
+  }
+#endif
 #if defined(__clang__) && defined(__FAST_MATH__)
   A (*volatile volatile_fma)(A, A, A);
   if constexpr (std::is_same_v<A, float>)

@@ -56,7 +56,8 @@ namespace exec {
 /// Runs on the calling thread, or on `threads` threads (0 is an error), at most one per task. The
 /// workspace grows with `threads` up to the same limit; results do not depend on it. Threads beyond
 /// the first are started for each call, which allocates and may throw `std::system_error`. To avoid
-/// both, pass your own pool to `host_on`.
+/// both, pass your own pool to `host_on`. With a standard library without threads (MinGW's Win32
+/// model before g++ 13), the calling thread does their work.
 struct host {
   using backend = detail::host_backend;
 
@@ -136,6 +137,9 @@ SLICESORT_ABI_TAG void exec::host::parallel_for(unsigned thread_count, F const& 
     if (thread_count == 1) f(0u);
     return;
   }
+#if defined(__GLIBCXX__) && !defined(_GLIBCXX_HAS_GTHREADS)
+  for (unsigned thread = 0; thread < thread_count; ++thread) f(thread);
+#else
   // Joins the started threads on every exit path, including when starting another thread throws.
   struct team {
     std::thread* members;
@@ -150,6 +154,7 @@ SLICESORT_ABI_TAG void exec::host::parallel_for(unsigned thread_count, F const& 
     ++workers.started;
   }
   f(0u);
+#endif
 }
 
 SLICESORT_TYPES_END

@@ -42,8 +42,8 @@ OTHER_COMPILERS = [
     *(Build(f"clang++ {version}", f"clang++-{version}", f"-std=c++{standard} {level}") for version, standard, level in
       ((14, 20, "-O0"), (15, 20, "-O0"), (16, 17, "-O0"), (17, 20, "-O0"), (18, 23, "-O0"), (19, 20, "-O1"), (22, 23, "-O0"))),
     *(Build(f"clang++ {version}, libc++", f"clang++-{version}", f"-std=c++{standard} -O0 -stdlib=libc++") for version, standard in ((14, 17), (19, 23), (22, 23))),
-    Build("Windows, POSIX threads", "x86_64-w64-mingw32-g++-posix", "-std=c++20 -O0 -static -Wa,-mbig-obj", SETS, "wine"),
-    Build("Windows, Win32 threads", "x86_64-w64-mingw32-g++-win32", "-std=c++17 -O0 -static -Wa,-mbig-obj", SETS, "wine"),
+    Build("Windows, POSIX threads", "x86_64-w64-mingw32-g++-posix", "-std=c++20 -O1 -static -Wa,-mbig-obj", SETS, "wine"),
+    Build("Windows, Win32 threads", "x86_64-w64-mingw32-g++-win32", "-std=c++17 -O1 -static -Wa,-mbig-obj", SETS, "wine"),
     *(Build(f"macOS, {machine}", "python-zig", f"-std=c++20 -O0 -target {machine}-macos", (), None) for machine in ("aarch64", "x86_64"))]
 
 

@@ -36,7 +36,8 @@ class Build(NamedTuple):
 PLAIN = Build("plain", "g++", "-std=c++17 -O0 -ffp-contract=off -DSLICESORT_NO_VECTOR_EXTENSIONS", ("portable",))
 NATIVE = Build("-march=native", "g++", f"-std=c++17 {FUSING} -march=native")
 AARCH64 = Build("aarch64", "aarch64-linux-gnu-g++", f"-std=c++17 {FUSING} -static", ("portable",), "qemu-aarch64")
-# Optimized builds take several times as long, so one of each family is optimized.
+# Optimized builds take several times as long, so one of each family is optimized. Unoptimized, the names of all functions do not
+# fit into an object file of Windows.
 OTHER_COMPILERS = [
     *(Build(f"g++ {version}", f"g++-{version}", f"-std=c++{standard} -O0") for version, standard in ((11, 20), (12, 23), (13, 23), (14, 23))),
     *(Build(f"clang++ {version}", f"clang++-{version}", f"-std=c++{standard} {level}") for version, standard, level in

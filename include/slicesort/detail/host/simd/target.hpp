@@ -33,14 +33,8 @@
     SLICESORT_PRAGMA(clang attribute push(__attribute__((target(set))), apply_to = function))
 #  define SLICESORT_TARGET_END SLICESORT_PRAGMA(clang attribute pop)
 #else
-#  if defined(__OPTIMIZE__)
-#    define SLICESORT_TARGET_BEGIN(set) \
-      SLICESORT_PRAGMA(GCC push_options) SLICESORT_PRAGMA(GCC target(set))
-#  else  // see clear_upper_halves: this option makes GCC clear them after each kernel
-#    define SLICESORT_TARGET_BEGIN(set)  \
-      SLICESORT_PRAGMA(GCC push_options) \
-      SLICESORT_PRAGMA(GCC target(set)) SLICESORT_PRAGMA(GCC optimize("expensive-optimizations"))
-#  endif
+#  define SLICESORT_TARGET_BEGIN(set) \
+    SLICESORT_PRAGMA(GCC push_options) SLICESORT_PRAGMA(GCC target(set))
 #  define SLICESORT_TARGET_END SLICESORT_PRAGMA(GCC pop_options)
 #endif
 

@@ -43,6 +43,7 @@ REFERENCE = Entry("softmax", "softmax_attention", "streaming-full-H:\\d+", "soft
 ENTRIES = [
     Entry("sort and permute", "slicing_sort", "ascending", "slicing-sort", "#0b6e99", True, is_default=True),
     Entry("sort and permute", "slicing_sort", "interleave", "slicing-sort, interleave", "#5fb0d3"),
+    Entry("sort and permute", "soft_sort", "ascending", "soft slicing-sort, strength 362", "#2d9cdb"),
     Entry("sort and permute", "max_exchange", "ascending", "max-exchange", "#5b8c3a", is_default=True),
     Entry("sort and permute", "multi_permutation", "ascending", "multi-permutation, K = 2", "#c8553d", is_default=True),
     Entry("sort and permute", "csp", "linear-reference-G:2", "CSP, pairs", "#d9a404", True, is_default=True),

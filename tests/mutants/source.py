@@ -18,6 +18,7 @@ CONTROL = ("if", "for", "while", "switch")
 STATIC = {"constexpr", "static_assert", "using", "typedef", "template", "case", "default", "namespace", "struct", "class", "enum", "union", "friend",
           "alignas", "sizeof", "decltype", "operator", "asm", "__asm__", "goto", "noexcept"}
 NO_STATEMENT = {"return", "break", "continue", "if", "for", "while", "do", "switch", "else", "delete", "throw", "try", "catch", "public", "private"}
+AFTER_INITIALIZER = (",", ")", ".", "<<", "+", "-", "*", "/", "&", "|")  # continue an expression
 BEFORE_CODE = (")", "]", "else", "do", "const", "mutable", "noexcept", "override", "try", "{", "}", ";")  # precede the brace of a function or block
 
 
@@ -71,7 +72,7 @@ class Source:
     def statement_start(self, i: int) -> int:
         """Returns the first token of the statement, or of the bracketed list, around token i."""
         while i > 0 and i - 1 != self.parent[i]:
-            in_expression = self.words[i - 1] == "}" and not self.is_code.get(self.partner[i - 1]) and self.words[i] in (",", ")", ".")
+            in_expression = self.words[i - 1] == "}" and not self.is_code.get(self.partner[i - 1]) and self.words[i] in AFTER_INITIALIZER
             if self.begins_statement(i) and not in_expression:
                 break
             i = self.previous_at_level(i)

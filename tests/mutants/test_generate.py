@@ -18,6 +18,7 @@ struct tile {
 template <int N, class T>
 int tile<N, T>::rows(int a, int b) const {
   constexpr int four = 2 * 2;
+  constexpr int eight = int{1} << (2 + 1);
   int lines[2 * N];
   int const c = a < b ? lines[a + 1] : f(a, b);  // the smaller one
   if (a == b && c > 0) return std::min(a, c);

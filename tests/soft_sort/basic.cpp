@@ -344,6 +344,33 @@ TEST_CASE_TEMPLATE("strengths at both ends, ties and equal values", T, double) {
   });
 }
 
+TEST_CASE_TEMPLATE("pools at the limit of their order", T, double) {
+  for_each_backend_once(4, [&](any_exec const& exec) {
+    auto const check = [&](form const& kind, column const& x, column const& expected) {
+      extents3 const e{1, static_cast<index_t>(x.size()), 1};
+      tensor<T> input(e), y(e);
+      tensor<std::uint32_t> perm(e), pools(e);
+      input.elements() = x;
+      with_operator(kind, {}, [&](auto const& op) {
+        std::vector<unsigned char> memory(op.template workspace_bytes<T>(exec, e));
+        op.forward(exec, input.view(), y.view(), {perm.view(), pools.view()}, memory);
+      });
+      CHECK(column(pools.elements().begin(), pools.elements().end()) == expected);
+    };
+    // Neighbors that differ by exactly 1 / strength, or by the strength, share a pool.
+    check({false, false, 0.5}, {6, 0, 4, 2, 7}, {0, 0, 0, 0, 4});
+    check({true, false, 2}, {6, 0, 4, 2, 10}, {0, 0, 0, 0, 4});
+    // The second pair joins the first one if it is at least 2 - ratio above it.
+    double const first = 1.5, second = 1.50005,
+                 ratio = std::log1p(std::exp(-first)) - std::log1p(std::exp(-second));
+    for (double above : {1e-10, -1e-10}) {
+      double const distance = 2 - ratio + above;
+      check({false, true, 1}, {0, first, distance, distance + second},
+            above > 0 ? column{0, 0, 0, 0} : column{0, 0, 2, 2});
+    }
+  });
+}
+
 #if !defined(__FAST_MATH__)
 TEST_CASE("strength 0 has the bits of slicing_sort, and NaN does not change other rows") {
   extents3 const e{2, 30, 35};

@@ -85,7 +85,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _add_modes(modes) -> None:
-    for name, text in (("arena", "(default) compares operators with softmax attention, on text: table, pictures, a page (about four minutes, with "
+    for name, text in (("arena", "(default) compares operators with softmax attention, on text: table, pictures, a page (about six minutes after the build, with "
                                  "--all several times as long; resumes after an interruption); see docs/arena"),
                        ("targets", "checks the performance targets (about ten minutes)"),
                        ("sweep", "checks every operator of the host for cliffs at N = 4096, against 4032 and 4160 (about ten minutes)")):

@@ -3,8 +3,9 @@
 model, and in parentheses what distinguishes it from other rows of that model; rows in "excluded" have no model."""
 import json
 from collections import Counter
+from statistics import fmean
 
-from . import costs
+from . import costs, search
 from .options import ROOT
 from .presets import HERE
 from .stored import read_entries
@@ -29,17 +30,19 @@ def stored_results() -> list[dict]:
 
 
 def cell(rule: str | dict[str, str], model: str) -> str:
-    """Returns a cell's text, which begins with its state. The rule `listops` selects the best stored run of the
-    model, and `cost: speed 1000` its speed or memory with so many rows. A rule by model has a rule for the others, `*`."""
+    """Returns a cell's text, which begins with its state. The rule `listops` selects the best stored run or search
+    of the model, and `cost: speed 1000` its speed or memory with so many rows. A rule by model has a rule for the others, `*`."""
     if isinstance(rule, dict):
         rule = rule.get(model, rule["*"])
     if rule.startswith("cost: "):
         return cost_cell(model, *rule.split()[1:])
     if rule != "listops":
         return rule.replace("{model}", model)
-    best = next((run for run in stored_results() if run["model"] == model), None)
-    if best:
-        return f"measured: {best['accuracy']} % at width 64 ({best['settings']})"
+    runs = [(run["accuracy"], run["settings"]) for run in stored_results() if run["model"] == model]
+    runs += [(round(100 * fmean(entry["accuracy"]), 1), f"class token, {entry['rate']}") for entry in read_entries(search.STORED)
+             if (entry["preset"], entry["model"]) == ("small/listops-1999", model)]
+    if runs:
+        return "measured: {} % at width 64 ({})".format(*max(runs))
     return "to run: " + TO_RUN.replace("{model}", model)
 
 

@@ -95,24 +95,23 @@ def host_name(subject: str, n: int, dtype: str = "f32", input: str = "normal", d
 def targets() -> list[Target | Level]:
     found: list[Target | Level] = []
 
-    def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort", c: int = 512) -> None:
+    def against_std_sort(at_least: float, n: int, dtype: str = "f32", subject: str = "slicing_sort", b: int = 1, c: int = 512) -> None:
         forced = f" {subject.partition('@')[2]}" if "@" in subject else ""
-        columns = " one column" if c == 1 else ""
-        found.append(Target(f"{dtype}{forced} forward{columns} N={n} against std::sort", host_name(subject, n, dtype, c=c),
-                            host_name("baseline_std_sort", n, dtype, c=c), at_least=at_least))
+        columns = "" if c != 1 else " one column" if b == 1 else f" {b} samples of one column"
+        found.append(Target(f"{dtype}{forced} forward{columns} N={n} against std::sort", host_name(subject, n, dtype, b=b, c=c),
+                            host_name("baseline_std_sort", n, dtype, b=b, c=c), at_least=at_least))
 
     for n, at_least in ((64, 18), (256, 24), (1024, 26), (4096, 24), (65536, 26), (1 << 20, 8)):
         against_std_sort(at_least, n)
-    for n, at_least in ((4096, 6), (65536, 5), (131072, 4)):
-        against_std_sort(at_least, n, c=1)
+    for b, n, at_least in ((16, 4096, 6), (1, 65536, 5), (1, 131072, 4)):
+        against_std_sort(at_least, n, b=b, c=1)
     for dtype in ("bf16", "f16"):
         for n, at_least in ((64, 30), (256, 35), (1024, 35), (4096, 45), (16384, 60), (65536, 20)):
             against_std_sort(at_least, n, dtype)
     for dtype in ("f32", "bf16"):
-        # Branch predictors learn the comparisons of 4096 keys that are sorted repeatedly.
-        for n, at_least in ((4096, 1.5), (65536, 2.5), (131072, 2.5)):
-            found.append(Target(f"{dtype} top_k of one row, k = N / 16, N={n} against std::nth_element and std::sort",
-                                host_name("top_k", n, dtype, c=1), host_name("baseline_nth_element", n, dtype, c=1), at_least=at_least))
+        for b, n in ((16, 4096), (1, 65536), (1, 131072)):
+            found.append(Target(f"{dtype} top_k of {b} row{'s' if b > 1 else ''}, k = N / 16, N={n} against std::nth_element and std::sort",
+                                host_name("top_k", n, dtype, b=b, c=1), host_name("baseline_nth_element", n, dtype, b=b, c=1), at_least=2.5))
     against_std_sort(6, 1024, "f64")
     against_std_sort(6, 1024, subject="slicing_sort@avx2")
 

@@ -120,13 +120,16 @@ class soft_sort_backward_job final : public sort_backward_job<T> {
  private:
   double measure_error() override {
     auto const& values = this->dy->values;
+    double mean = 0.0;  // of a pool, set at its first row
     return max_column_error(*this->x, find_columns(*this->x, this->params_),
                             [&](pooled_column const& column, std::size_t n, auto const& offset) {
                               row_pool const& pool = column.pools[n];
-                              double sum = 0.0;
-                              for (std::size_t k = pool.first; k < pool.last; ++k)
-                                sum += to_double(values[offset(k)]);
-                              double const mean = sum / static_cast<double>(pool.last - pool.first);
+                              if (n == pool.first) {
+                                mean = 0.0;
+                                for (std::size_t k = pool.first; k < pool.last; ++k)
+                                  mean += to_double(values[offset(k)]);
+                                mean /= static_cast<double>(pool.last - pool.first);
+                              }
                               return std::abs(to_double(this->dx[offset(column.rows[n])]) - mean);
                             });
   }

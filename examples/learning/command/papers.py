@@ -15,7 +15,8 @@ RESULTS = ROOT / "docs/learning/results/listops.json"
 CLASS_TOKEN = ROOT / "docs/learning/results/class_token.json"
 SYNTHETIC_MODELS = ("sort-ascending", "softmax", "chord", "cdil", "none")
 STATES = ("measured", "to run", "needs --data", "quoted", "excluded")
-TO_RUN = "examples/learning/run --search small/listops-1999 --models {model}"
+LONG_LISTS = "small/listops-1999"
+TO_RUN = f"examples/learning/run --search {LONG_LISTS} --models {{model}}"
 COLUMNS = {"model": "model", "settings": "head reads, rate", "accuracy": "accuracy", "test loss": "test loss", "better than": "better than",
            "minutes": "minutes", "published": "published"}
 
@@ -40,7 +41,7 @@ def cell(rule: str | dict[str, str], model: str) -> str:
         return rule.replace("{model}", model)
     runs = [(run["accuracy"], run["settings"]) for run in stored_results() if run["model"] == model]
     runs += [(round(100 * fmean(entry["accuracy"]), 1), f"class token, {entry['rate']}") for entry in read_entries(search.STORED)
-             if (entry["preset"], entry["model"]) == ("small/listops-1999", model)]
+             if (entry["preset"], entry["model"]) == (LONG_LISTS, model)]
     if runs:
         return "measured: {} % at width 64 ({})".format(*max(runs))
     return "to run: " + TO_RUN.replace("{model}", model)

@@ -10,7 +10,7 @@ from report.colors import on_paper
 from .costs import measure
 from .figures import COLORS, write_data
 from .options import ROOT, TRADEOFF
-from .papers import stored_results
+from .papers import LONG_LISTS, stored_results
 from .presets import flags_of, preset
 from .runs import Runs, mean_and_spread
 from .search import STORED as SEARCHED, make_search
@@ -19,7 +19,6 @@ from .tables import Table, percent, standard_error_of_mean
 
 STORED = ROOT / "docs/learning/results/tradeoff.json"
 STEPS, REPETITIONS = 60, 3
-LONG_LISTS = "small/listops-1999"
 OTHER_SETTINGS = {"small/digits": {"patch": "2"}}
 
 

@@ -45,6 +45,7 @@ struct settings {
     app.callback([this] {
       training.rate.steps = static_cast<double>(training.steps);
       request.seed = training.seed;
+      if (!probe.empty()) training.micro_batch = 0;  // saves the rows of a whole batch
       if (app_.count("--hidden") == 0) request.encoder.hidden = 2 * request.encoder.width;
     });
   }
@@ -73,6 +74,7 @@ struct settings {
   void add_training() {
     training.seed = 1, training.threads = std::max(1u, std::thread::hardware_concurrency());
     add_integer(app_, "batch", training.batch, 1, 65536);
+    add_integer(app_, "micro-batch", training.micro_batch, 0, 65536);
     add_integer(app_, "steps", training.steps, 1, INT64_MAX);
     add_integer(app_, "seed", training.seed, 0, UINT64_MAX);
     add_integer(app_, "threads", training.threads, 1, 4096);

@@ -128,7 +128,7 @@ TEST_CASE("layer norm: rows of mean 0 and, except for epsilon, of deviation 1") 
   for (std::size_t i = 0; i < 4; ++i)
     CHECK(y[i] == doctest::Approx(1.25 * (x[i] - 3) * rstd + 0.25));
 }
-TEST_CASE("dropout keeps elements by the hash of seed, layer, step and element") {
+TEST_CASE("dropout keeps elements by the hash of seed, layer, pass and element") {
   step_context<float> s;
   parameters<float> params;
   parameter_scope<float> scope{&params, "layers.3", {}, 0, 0, 0, 0, 1};
@@ -136,7 +136,7 @@ TEST_CASE("dropout keeps elements by the hash of seed, layer, step and element")
   dropout<float> const drop(scope);
   index_t const rows = 3000, columns = 7;  // several tiles
   std::vector<float> x(static_cast<std::size_t>(rows * columns), 3.0F);
-  s.c.seed = 11, s.c.step = 5;
+  s.c.seed = 11, s.c.pass = 5;
   drop.apply(s.c, {x.data(), rows, columns});
   std::uint64_t const stream = stream_of("layers.3.dropout");
   int kept_count = 0;
@@ -185,7 +185,7 @@ TEST_CASE("losses: values, gradients, and correct outputs") {
   input.labels = labels.data();
   std::vector<double> const y = {1, 2, 3, 800, 800, -800};  // the first maximum is the output
   std::vector<double> dy(6);
-  score const s = cross_entropy<double>(input, {y.data(), 2, 3}, {dy.data(), 2, 3});
+  score const s = cross_entropy<double>(input, {y.data(), 2, 3}, {dy.data(), 2, 3}, 2);
   double const sum = std::exp(-2.0) + std::exp(-1.0) + 1;
   CHECK(s.loss == doctest::Approx(std::log(sum) + std::log(2.0)));
   CHECK(s.correct == 2);
@@ -197,7 +197,7 @@ TEST_CASE("losses: values, gradients, and correct outputs") {
   input.shape = {1, 0, 0, 1, 0.04F};
   std::vector<double> const targets = {0.5, 0.5, 0.5}, predictions = {0.53, 0.45, 0.5};
   input.targets = targets.data();
-  score const e = square_error<double>(input, {predictions.data(), 3, 1}, {dy.data(), 3, 1});
+  score const e = square_error<double>(input, {predictions.data(), 3, 1}, {dy.data(), 3, 1}, 3);
   CHECK(e.loss == doctest::Approx(0.0009 + 0.0025));
   CHECK(e.correct == 2);
   CHECK(dy[0] == doctest::Approx(2 * 0.03 / 3));

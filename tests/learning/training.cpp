@@ -15,6 +15,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +23,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +73,17 @@ training_config config(unsigned threads) {
   return result;
 }
 
+// Samples that are all equal.
+class equal_samples final : public task {
+ public:
+  sample_shape shape() const override { return {5, 0, 2, 2, 0}; }
+  index_t size(split) const override { return 100; }
+  void write(split, index_t, sample& result) const override {
+    std::fill_n(result.tokens, 5, 1);
+    result.length = 5;
+  }
+};
+
 constexpr index_t length = 100;       // 24 * 100 rows: three tiles
 constexpr index_t test_samples = 50;  // not a multiple of 24
 
@@ -79,10 +92,12 @@ struct outcome {
   std::vector<double> losses;
   std::vector<float> parameters;
 };
-outcome train(model_maker const& make_model, unsigned threads) {
+outcome train(model_maker const& make_model, unsigned threads, index_t micro_batch = 0) {
   noise const samples({length, 1, 10000, test_samples});
   auto const m = make_model(samples.shape());
-  trainer t(*m, samples, config(threads));
+  training_config with_micro_batch = config(threads);
+  with_micro_batch.micro_batch = micro_batch;
+  trainer t(*m, samples, with_micro_batch);
   outcome result;
   for (int i = 0; i < 3; ++i) result.losses.push_back(t.train().loss);
   result.losses.push_back(t.test([] { return true; }).loss);
@@ -105,6 +120,58 @@ TEST_CASE("the same bits for any number of threads") {
       CHECK(parallel.parameters == serial.parameters);
     }
   }
+}
+
+TEST_CASE("micro-batches add up to the batch's gradients") {
+  if (SLICESORT_TEST_TSAN) return;
+  auto const micro_batches = [](task const& samples, double dropout_rate, index_t micro_batch) {
+    encoder_config shape;
+    shape.width = 16, shape.hidden = 24, shape.rules.dropout = dropout_rate;
+    encoder<mixers::sorting<>> model(samples.shape(), shape, {}, 5);
+    training_config training = config(1);
+    training.micro_batch = micro_batch;
+    trainer t(model, samples, training);
+    std::vector<double> losses;
+    for (int i = 0; i < 3; ++i) losses.push_back(t.train().mean_loss());
+    losses.push_back(t.test([] { return true; }).mean_loss());
+    losses.push_back(static_cast<double>(t.step_bytes()));
+    return losses;
+  };
+  noise const tokens({length, 1, 10000, test_samples});
+  adding const features({length, 1, 10000, test_samples});
+  for (task const* samples :
+       {static_cast<task const*>(&tokens), static_cast<task const*>(&features)}) {
+    auto const whole = micro_batches(*samples, 0, 0);
+    CHECK(micro_batches(*samples, 0, 24) == whole);
+    CHECK(micro_batches(*samples, 0, 1000) == whole);
+    for (index_t const size : {1, 5, 12}) {  // 5: the last of a batch, and of the test, is smaller
+      auto const parts = micro_batches(*samples, 0, size);
+      CAPTURE(size);
+      for (std::size_t i = 0; i < 4; ++i)
+        CHECK(parts[i] == doctest::Approx(whole[i]).epsilon(1e-4));
+      CHECK(parts[4] < whole[4] * static_cast<double>(size + 1) / 24 + 1e5);
+    }
+  }
+}
+
+TEST_CASE("every micro-batch has dropout of its own") {
+  if (SLICESORT_TEST_TSAN) return;
+  equal_samples const samples;
+  encoder_config shape;
+  shape.width = 16, shape.rules.dropout = 0.5;
+  encoder<mixers::none<>> model(samples.shape(), shape, {}, 5);
+  training_config training = config(1);
+  training.micro_batch = 8;
+  trainer t(model, samples, training);
+  std::size_t observed = 0;
+  std::set<std::vector<float>> distinct;
+  model.set_observer([&](tensor3<float const> x) {
+    ++observed;
+    distinct.insert(std::vector<float>(x.data(), x.data() + x.extents().size()));
+  });
+  for (int i = 0; i < 2; ++i) t.train();
+  CHECK(observed == 2 * 3 * 3);  // steps, micro-batches, and rows between and around two layers
+  CHECK(distinct.size() == observed);
 }
 
 // ThreadSanitizer has seen the same steps on several threads above.

@@ -63,7 +63,7 @@ class model_runner {
         model_(model),
         context_{threads_, memory_},
         dy_(static_cast<std::size_t>(input.size * input.shape.outputs)) {
-    context_.seed = 3, context_.step = 2;
+    context_.seed = 3, context_.pass = 2;
     compute_gradients();  // only measures the memory
     memory_.allocate();
   }
@@ -84,7 +84,7 @@ class model_runner {
     model_.forward(context_, input_, y);
     if (memory_.is_counting()) return 0;
     y_.assign(y.data, y.data + y.rows * y.columns);
-    return loss<T>(input_, y, output_matrix(dy_.data())).mean_loss();
+    return loss<T>(input_, y, output_matrix(dy_.data()), input_.size).mean_loss();
   }
   std::vector<T> const& outputs() const { return y_; }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from .options import UsageError
 
 HERE = Path(__file__).resolve().parents[1]
-WITHOUT_EFFECT = {"test-every", "log-every", "save-every", "test-samples", "data-seed"}  # flags that do not change a paper's setup
+WITHOUT_EFFECT = {"test-every", "log-every", "save-every", "test-samples", "data-seed", "micro-batch"}  # flags that do not change a paper's setup
 
 
 def presets() -> dict[str, dict]:

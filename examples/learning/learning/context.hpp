@@ -62,6 +62,19 @@ struct batch {
   T const* targets = nullptr;            ///< `[size]` values
 
   matrix<T const> feature_rows() const { return {features, size * shape.length, shape.features}; }
+  /// Samples `first .. first + count - 1`.
+  batch slice(index_t first, index_t count) const {
+    auto const skip = [](auto pointer, index_t elements) {
+      return pointer == nullptr ? nullptr : pointer + elements;
+    };
+    batch result = *this;
+    result.size = count;
+    result.tokens = skip(tokens, first * shape.length);
+    result.features = skip(features, first * shape.length * shape.features);
+    if (lengths.size() > 0) result.lengths = {lengths.data() + first, count};
+    result.labels = skip(labels, first), result.targets = skip(targets, first);
+    return result;
+  }
 };
 
 /// The context of a step.
@@ -70,7 +83,7 @@ struct context {
   thread_pool& threads;
   memory& stack;
   bool training = true;
-  std::uint64_t seed = 0, step = 0;
+  std::uint64_t seed = 0, pass = 0;  ///< of dropout; `pass` counts micro-batches of all steps
   tensor1<index_t const> lengths{};  ///< valid rows of every sample; empty: all
   bool computes_padding = false;     ///< true if pooling reads padding rows (else undefined)
   tensor3<T const> embedding{};      ///< the embedding, which layers may read (Paramixer's X0)
@@ -93,10 +106,10 @@ struct context {
   matrix<T> keep_rows(matrix<T const> x, index_t columns) {
     return rows_like(x, keep(x.rows * columns), columns);
   }
-  matrix<T> row_numbers_view(matrix<T const> x, index_t columns) {
-    return rows_like(x, scratch(x.rows * columns), columns);
+  /// Allocates scratch memory for a matrix of the shape of x.
+  matrix<T> scratch_like(matrix<T const> x) {
+    return rows_like(x, scratch(x.rows * x.columns), x.columns);
   }
-
   /// Number of valid rows of sample b; `rows` without lengths.
   index_t valid_rows(index_t b, index_t rows) const {
     return lengths.size() == 0 ? rows : lengths(b);
@@ -136,6 +149,13 @@ struct context {
   void parallel_for_rows(matrix<T const> x, F const& f) {
     each_tile(x.rows,
               [&](index_t first, index_t count, index_t) { valid_ranges(x, first, count, f); });
+  }
+  /// Calls f(row) for all rows of x except padding, in parallel.
+  template <class F>
+  void for_each_row(matrix<T const> x, F const& f) {
+    parallel_for_rows(x, [&](index_t first, index_t count) {
+      for (index_t r = first; r < first + count; ++r) f(r);
+    });
   }
   /// Reduces over all rows except padding. f(first row, count, partial) accumulates into `partial`,
   /// `[size]`. The partial sums of the tiles are then added to `total` in tile order.

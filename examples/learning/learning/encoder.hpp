@@ -101,8 +101,7 @@ class encoder final : public model<typename Mixer::element> {
     c.embedding = x;
     if (Block::drops_embedding_twice && drops(c)) {
       tensor3<T> const dropped = c.keep(e);
-      copy<T>(c, flat<T const>(x), flat(dropped));
-      second_dropout_.apply(c, flat(dropped));
+      second_dropout_.apply(c, flat<T const>(x), flat(dropped));
       x = dropped;
     }
     this->observe(c, x);
@@ -135,9 +134,9 @@ class encoder final : public model<typename Mixer::element> {
     tensor3<T> dx = c.scratch(e), dy_layer = c.scratch(e);
     c.embedding_gradient = c.scratch(e);
     fill<T>(c, T(0), flat(c.embedding_gradient));
-    matrix<T> const dpooled = c.row_numbers_view(pooled_, pooled_.columns);
+    matrix<T> const dpooled = c.scratch_like(pooled_);
     if (before_head_) {
-      matrix<T> const dhidden = c.row_numbers_view(slope_, slope_.columns);
+      matrix<T> const dhidden = c.scratch_like(slope_);
       head_->backward(c, hidden_, dy, dhidden);
       multiply_elements<T>(c, dhidden, slope_, dhidden);
       before_head_->backward(c, pooled_, dhidden, dpooled);

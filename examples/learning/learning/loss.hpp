@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses with gradients, as means over a batch, and the number of correct outputs.
+// Losses with the gradients of their means, and the number of correct outputs.
 #pragma once
 
 #include "learning/context.hpp"
@@ -24,9 +24,10 @@ struct score {
 };
 
 /// Cross entropy of `[batch, classes]` with the labels, `-log softmax(y)[label]`; the gradient is
-/// `(softmax(y) - one hot) / batch`. A sample is correct if its first maximum is the label.
+/// that of the mean over `samples`, `(softmax(y) - one hot) / samples`. A sample is correct if its
+/// first maximum is the label.
 template <class T>
-score cross_entropy(batch<T> const& input, matrix<T const> y, matrix<T> dy) {
+score cross_entropy(batch<T> const& input, matrix<T const> y, matrix<T> dy, index_t samples) {
   score total;
   for (index_t b = 0; b < y.rows; ++b) {
     T const* const row = y.row(b);
@@ -39,31 +40,32 @@ score cross_entropy(batch<T> const& input, matrix<T const> y, matrix<T> dy) {
     for (index_t i = 0; i < y.columns; ++i) {
       double const probability = std::exp(static_cast<double>(row[i] - *largest)) / sum;
       dy.row(b)[i] =
-          static_cast<T>((probability - (i == label ? 1 : 0)) / static_cast<double>(y.rows));
+          static_cast<T>((probability - (i == label ? 1 : 0)) / static_cast<double>(samples));
     }
   }
   total.samples = y.rows;
   return total;
 }
 
-/// Mean square error of `[batch, 1]` with the targets. A sample is correct if its error is below
-/// the task's tolerance.
+/// Square error of `[batch, 1]` with the targets; the gradient is that of the mean over `samples`.
+/// A sample is correct if its error is below the task's tolerance.
 template <class T>
-score square_error(batch<T> const& input, matrix<T const> y, matrix<T> dy) {
+score square_error(batch<T> const& input, matrix<T const> y, matrix<T> dy, index_t samples) {
   score total;
   for (index_t b = 0; b < y.rows; ++b) {
     double const error = static_cast<double>(y.row(b)[0]) - static_cast<double>(input.targets[b]);
     total.loss += error * error;
     total.correct += std::fabs(error) < static_cast<double>(input.shape.tolerance) ? 1 : 0;
-    dy.row(b)[0] = static_cast<T>(2 * error / static_cast<double>(y.rows));
+    dy.row(b)[0] = static_cast<T>(2 * error / static_cast<double>(samples));
   }
   total.samples = y.rows;
   return total;
 }
 
 template <class T>
-score loss(batch<T> const& input, matrix<T const> y, matrix<T> dy) {
-  return input.shape.classifies() ? cross_entropy(input, y, dy) : square_error(input, y, dy);
+score loss(batch<T> const& input, matrix<T const> y, matrix<T> dy, index_t samples) {
+  return input.shape.classifies() ? cross_entropy(input, y, dy, samples)
+                                  : square_error(input, y, dy, samples);
 }
 
 }  // namespace learning

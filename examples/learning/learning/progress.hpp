@@ -3,49 +3,38 @@
 #pragma once
 
 #include "learning/files/whole_file.hpp"
-#include "learning/numbers.hpp"
 
 #include <slicesort/tensor_view.hpp>
 
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace learning {
 
 using slicesort::index_t;
 
-/// One line of a run log.
+/// One line of a run log: a JSON object. Numbers that are not finite become null.
 class log_entry {
  public:
   explicit log_entry(std::string const& event) { add("event", event); }
 
-  log_entry& add(char const* name, std::string const& value) {
-    std::string quoted = "\"";
-    for (char const character : value) {
-      if (character == '"' || character == '\\') quoted += '\\';
-      quoted += static_cast<unsigned char>(character) < ' ' ? ' ' : character;
-    }
-    return append(name, quoted + '"');
-  }
-  log_entry& add(char const* name, index_t value) { return append(name, std::to_string(value)); }
-  log_entry& add(char const* name, double value) {
-    return append(name, std::isfinite(value) ? format_number(value, 9) : "null");  // no inf in JSON
-  }
-  std::string text() const { return "{" + fields_ + "}\n"; }
-
- private:
-  log_entry& append(char const* name, std::string const& value) {
-    fields_ += (fields_.empty() ? "\"" : ",\"") + std::string(name) + "\":" + value;
+  template <class Value>
+  log_entry& add(char const* name, Value const& value) {
+    fields_[name] = value;
     return *this;
   }
-  std::string fields_;
+  std::string text() const {
+    return fields_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  }
+
+ private:
+  nlohmann::ordered_json fields_;
 };
 
 /// Appends lines to a run log and flushes each line. Does nothing if the path is empty.

@@ -8,6 +8,7 @@
 #include "learning/optimizer.hpp"
 #include "learning/samples.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,9 @@ namespace learning {
 
 struct training_config {
   index_t batch = 32, steps = 1000;
+  /// Samples computed at a time, which limits the memory of a step; gradients add up to those of
+  /// the batch, apart from rounding and dropout. 0: all.
+  index_t micro_batch = 0;
   schedule rate{};
   adam update{};
   std::uint64_t seed = 0;  ///< seed of dropout and of the sample order
@@ -55,7 +59,8 @@ class trainer {
     auto const start = std::chrono::steady_clock::now();
     allocate();
     batch<float> const input = batches_.training_batch(threads_, step_);
-    context_.step = static_cast<std::uint64_t>(step_);
+    index_t const passes = (config_.batch + micro_batch() - 1) / micro_batch();
+    context_.pass = static_cast<std::uint64_t>(step_ * passes);
     score const result = run(input, true);
     ++step_;
     config_.update.step(context_, model_.params(), static_cast<std::uint64_t>(step_),
@@ -77,7 +82,7 @@ class trainer {
   }
   /// Returns the first batch of test samples.
   batch<float> first_test_batch() { return batches_.test_batch(threads_, 0); }
-  /// Runs forward without training.
+  /// Runs forward without training. An observer sees each micro-batch.
   void forward(batch<float> const& input) {
     allocate();
     run(input, false);
@@ -87,17 +92,28 @@ class trainer {
   void allocate() {
     if (memory_.is_counting()) memory_.allocate();
   }
-  // Runs forward, the loss and, in training, backward.
+  index_t micro_batch() const {
+    return config_.micro_batch == 0 ? config_.batch : std::min(config_.micro_batch, config_.batch);
+  }
+  // Runs all samples, a micro-batch at a time.
   score run(batch<float> const& input, bool training) {
-    memory_.clear();
     context_.training = training;
+    score total;
+    for (index_t first = 0; first < input.size; first += micro_batch(), ++context_.pass)
+      total.add(run_micro_batch(input.slice(first, std::min(micro_batch(), input.size - first)),
+                                input.size));
+    return total;
+  }
+  // Runs forward, the loss and, in training, backward.
+  score run_micro_batch(batch<float> const& input, index_t samples) {
+    memory_.clear();
     index_t const outputs = input.shape.outputs;
     matrix<float> const y(context_.keep(input.size * outputs), input.size, outputs);
     matrix<float> const dy(context_.keep(input.size * outputs), input.size, outputs);
     model_.forward(context_, input, y);
     score result;
-    context_.compute([&] { result = loss<float>(input, y, dy); });
-    if (training) model_.backward(context_, input, dy);
+    context_.compute([&] { result = loss<float>(input, y, dy, samples); });
+    if (context_.training) model_.backward(context_, input, dy);
     return result;
   }
 

@@ -14,15 +14,14 @@ catalog all_models() {
 
 std::unique_ptr<model<float>> make_encoder(model_request const& r,
                                            mixers::any_mixer<>::config const& mixer) {
-  using mixers::any_mixer;
-  if (r.block == "post_norm")
-    return std::make_unique<encoder<any_mixer<>, post_norm>>(r.input, r.encoder, mixer, r.seed);
-  if (r.block == "gated")
-    return std::make_unique<encoder<any_mixer<>, gated>>(r.input, r.encoder, mixer, r.seed);
-  if (r.block == "bare")
-    return std::make_unique<encoder<any_mixer<>, bare>>(r.input, r.encoder, mixer, r.seed);
-  if (r.block == "pre_norm")
-    return std::make_unique<encoder<any_mixer<>, pre_norm>>(r.input, r.encoder, mixer, r.seed);
+  auto const make = [&](auto block) -> std::unique_ptr<model<float>> {
+    using encoder_type = encoder<mixers::any_mixer<>, decltype(block)>;
+    return std::make_unique<encoder_type>(r.input, r.encoder, mixer, r.seed);
+  };
+  if (r.block == "post_norm") return make(post_norm{});
+  if (r.block == "gated") return make(gated{});
+  if (r.block == "bare") return make(bare{});
+  if (r.block == "pre_norm") return make(pre_norm{});
   throw task_error("--block is " + r.block + ", must be pre_norm, post_norm, gated or bare");
 }
 

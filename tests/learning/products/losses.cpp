@@ -97,7 +97,7 @@ void print_smooth(std::string const& name, index_t layers) {
   encoder<Mixer, Block> model(shape, config, {}, 1);
   print_step<double>(name, model,
                      [](batch<double> const& input, matrix<double> y, matrix<double> dy) {
-                       loss<double>(input, y, dy);
+                       loss<double>(input, y, dy, input.size);
                      });
 }
 

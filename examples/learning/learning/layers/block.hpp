@@ -64,17 +64,14 @@ struct pre_norm {
     void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
       memory::scope const scope(c.stack);
       extents3 const e = dy.extents();
-      tensor3<T> const dmixed = c.scratch(e), dnormed = c.scratch(e);
-      matrix<T> const dout = flat(dmixed), dmiddle = flat(c.scratch(e));
-      copy(c, flat(dy), dout);
-      drop2_.apply(c, dout);
-      mlp_.backward(c, flat<T const>(normed2_), dout, flat(dnormed));
-      copy(c, flat(dy), dmiddle);
-      norm2_.backward(c, flat<T const>(middle_), flat(dnormed), dmiddle, ss::grad_mode::accumulate);
-      copy<T>(c, dmiddle, dout);
-      drop1_.apply(c, dout);
-      mixer_.backward(c, dmixed, dnormed);
-      copy<T>(c, dmiddle, flat(dx));
+      tensor3<T> const dout = c.scratch(e), dnormed = c.scratch(e);
+      drop2_.apply(c, flat(dy), flat(dout));
+      mlp_.backward(c, flat<T const>(normed2_), flat<T const>(dout), flat(dnormed));
+      copy(c, flat(dy), flat(dx));
+      norm2_.backward(c, flat<T const>(middle_), flat(dnormed), flat(dx),
+                      ss::grad_mode::accumulate);
+      drop1_.apply(c, flat<T const>(dx), flat(dout));
+      mixer_.backward(c, dout, dnormed);
       norm1_.backward(c, flat(input_), flat(dnormed), flat(dx), ss::grad_mode::accumulate);
     }
 
@@ -118,17 +115,16 @@ struct normed_sums {
     void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
       memory::scope const scope(c.stack);
       extents3 const e = dy.extents();
-      tensor3<T> const dmixed = c.scratch(e);
-      matrix<T> const dout = flat(dmixed), dsum = flat(c.scratch(e)), dmiddle = flat(c.scratch(e));
-      norm2_.backward(c, flat<T const>(sum2_), flat(dy), dmiddle);
-      copy<T>(c, dmiddle, dout);
-      drop2_.apply(c, dout);
-      mlp_.backward(c, flat<T const>(middle_), dout, dmiddle, ss::grad_mode::accumulate);
-      norm1_.backward(c, flat<T const>(sum1_), dmiddle, dsum);
-      copy<T>(c, dsum, dout);
-      if (AddsResidual) drop1_.apply(c, dout);
-      mixer_.backward(c, dmixed, dx);
-      if (AddsResidual) add_elements<T>(c, flat(dx), dsum, flat(dx));
+      tensor3<T> const dout = c.scratch(e), dsum = c.scratch(e), dmiddle = c.scratch(e);
+      norm2_.backward(c, flat<T const>(sum2_), flat(dy), flat(dmiddle));
+      drop2_.apply(c, flat<T const>(dmiddle), flat(dout));
+      mlp_.backward(c, flat<T const>(middle_), flat<T const>(dout), flat(dmiddle),
+                    ss::grad_mode::accumulate);
+      norm1_.backward(c, flat<T const>(sum1_), flat<T const>(dmiddle), flat(dsum));
+      if (!AddsResidual) return mixer_.backward(c, dsum, dx);
+      drop1_.apply(c, flat<T const>(dsum), flat(dout));
+      mixer_.backward(c, dout, dx);
+      add_elements<T>(c, flat(dx), flat(dsum), flat(dx));
     }
 
    private:
@@ -159,8 +155,7 @@ struct bare {
     void backward(context<T>& c, tensor3<T const> dy, tensor3<T> dx) {
       memory::scope const scope(c.stack);
       tensor3<T> const dropped = c.scratch(dy.extents());
-      copy(c, flat(dy), flat(dropped));
-      drop_.apply(c, flat(dropped));
+      drop_.apply(c, flat(dy), flat(dropped));
       mixer_.backward(c, dropped, dx);
     }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout by a counter-based hash: the kept elements depend on the seed, the layer's name, the step
+// Dropout by a counter-based hash: the kept elements depend on the seed, the layer's name, the pass
 // and the element's index alone, so that backward recomputes them and threads have no effect.
 #pragma once
 
 #include "learning/context.hpp"
 #include "learning/layers/parameter_scope.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace learning {
@@ -17,19 +18,22 @@ class dropout {
   explicit dropout(parameter_scope<T> const& scope)
       : stream_(stream_of(scope.child("dropout").name)), rate_(scope.rules.dropout) {}
 
-  /// Applies dropout to x, or backward to its gradient, in place.
-  void apply(context<T>& c, matrix<T> x) const {
-    if (rate_ <= 0 || !c.training) return;
+  /// Applies dropout to x, or backward to its gradient. Writes the result to y, which may be x.
+  void apply(context<T>& c, matrix<T const> x, matrix<T> y) const {
+    bool const drops = rate_ > 0 && c.training, in_place = x.data == y.data;
+    if (!drops && in_place) return;
     random_stream const random(c.seed, stream_);
     auto const threshold = static_cast<std::uint32_t>(rate_ * 0x1p32);
     auto const scale = static_cast<T>(1 / (1 - rate_));
     auto const columns = static_cast<std::uint64_t>(x.columns);
-    c.parallel_for_rows(x, [&](index_t first, index_t count) {
-      for (index_t r = first; r < first + count; ++r)
-        drop_row(random, (c.step << 40) + static_cast<std::uint64_t>(r) * columns, threshold, scale,
-                 x.row(r), x.columns);
+    c.for_each_row(x, [&](index_t r) {
+      if (!in_place) std::copy_n(x.row(r), x.columns, y.row(r));
+      if (drops)
+        drop_row(random, (c.pass << 40) + static_cast<std::uint64_t>(r) * columns, threshold, scale,
+                 y.row(r), x.columns);
     });
   }
+  void apply(context<T>& c, matrix<T> x) const { apply(c, x, x); }
 
  private:
   // Takes all arguments by value: a store to the row could alias a reference and prevent

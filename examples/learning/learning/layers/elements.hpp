@@ -10,30 +10,24 @@ namespace learning {
 
 template <class T>
 void fill(context<T>& c, T value, matrix<T> y) {
-  c.parallel_for_rows(y, [&](index_t first, index_t count) {
-    for (index_t r = first; r < first + count; ++r) std::fill_n(y.row(r), y.columns, value);
-  });
+  c.for_each_row(y, [&](index_t r) { std::fill_n(y.row(r), y.columns, value); });
 }
 template <class T>
 void copy(context<T>& c, matrix<T const> x, matrix<T> y) {
-  c.parallel_for_rows(y, [&](index_t first, index_t count) {
-    for (index_t r = first; r < first + count; ++r) std::copy_n(x.row(r), y.columns, y.row(r));
-  });
+  c.for_each_row(y, [&](index_t r) { std::copy_n(x.row(r), y.columns, y.row(r)); });
 }
 /// Computes `y = a * b` elementwise; `y` may be a or b.
 template <class T>
 void multiply_elements(context<T>& c, matrix<T const> a, matrix<T const> b, matrix<T> y) {
-  c.parallel_for_rows(y, [&](index_t first, index_t count) {
-    for (index_t r = first; r < first + count; ++r)
-      for (index_t i = 0; i < y.columns; ++i) y.row(r)[i] = a.row(r)[i] * b.row(r)[i];
+  c.for_each_row(y, [&](index_t r) {
+    for (index_t i = 0; i < y.columns; ++i) y.row(r)[i] = a.row(r)[i] * b.row(r)[i];
   });
 }
 /// Computes `y = a + b`; `y` may be a or b.
 template <class T>
 void add_elements(context<T>& c, matrix<T const> a, matrix<T const> b, matrix<T> y) {
-  c.parallel_for_rows(y, [&](index_t first, index_t count) {
-    for (index_t r = first; r < first + count; ++r)
-      for (index_t i = 0; i < y.columns; ++i) y.row(r)[i] = a.row(r)[i] + b.row(r)[i];
+  c.for_each_row(y, [&](index_t r) {
+    for (index_t i = 0; i < y.columns; ++i) y.row(r)[i] = a.row(r)[i] + b.row(r)[i];
   });
 }
 

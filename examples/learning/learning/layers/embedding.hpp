@@ -86,9 +86,7 @@ class embedding {
  private:
   template <class F>
   void for_each_row(context<T>& c, tensor3<T> x, F const& f) const {
-    c.parallel_for_rows(flat(x), [&](index_t first, index_t count) {
-      for (index_t r = first; r < first + count; ++r) f(r / rows_, r % rows_);
-    });
+    c.for_each_row(flat(x), [&](index_t r) { f(r / rows_, r % rows_); });
   }
   index_t token(batch<T> const& input, index_t b, index_t n) const {
     return input.tokens[b * (rows_ - class_rows_) + n - class_rows_];

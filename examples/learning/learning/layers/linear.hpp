@@ -92,7 +92,7 @@ class mlp {
   void backward(context<T>& c, matrix<T const> x, matrix<T const> dy, matrix<T> dx,
                 ss::grad_mode mode = ss::grad_mode::overwrite) const {
     memory::scope const scope(c.stack);
-    matrix<T> const dvalue = c.row_numbers_view(value_, value_.columns);
+    matrix<T> const dvalue = c.scratch_like(value_);
     second_.backward(c, value_, dy, dvalue);
     drop_.apply(c, dvalue);
     multiply_elements<T>(c, dvalue, slope_, dvalue);

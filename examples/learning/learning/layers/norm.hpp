@@ -20,20 +20,18 @@ class layer_norm {
 
   void forward(context<T>& c, matrix<T const> x, matrix<T> y) {
     row_stats_ = c.keep(x.rows * 2);
-    c.parallel_for_rows(x, [&](index_t first, index_t count) {
-      T const *const weight = weight_.value(), *const bias = bias_.value();
-      for (index_t r = first; r < first + count; ++r) {
-        T const* const x_row = x.row(r);
-        T const mean = sum(x.columns, [&](index_t i) { return x_row[i]; }) / width(x);
-        T const variance =
-            sum(x.columns, [&](index_t i) { return (x_row[i] - mean) * (x_row[i] - mean); }) /
-            width(x);
-        T const rstd = 1 / std::sqrt(variance + static_cast<T>(epsilon_));
-        row_stats_[2 * r] = mean, row_stats_[2 * r + 1] = rstd;
-        T* const y_row = y.row(r);
-        for (index_t i = 0; i < x.columns; ++i)
-          y_row[i] = weight[i] * ((x_row[i] - mean) * rstd) + bias[i];
-      }
+    T const *const weight = weight_.value(), *const bias = bias_.value();
+    c.for_each_row(x, [&](index_t r) {
+      T const* const x_row = x.row(r);
+      T const mean = sum(x.columns, [&](index_t i) { return x_row[i]; }) / width(x);
+      T const variance =
+          sum(x.columns, [&](index_t i) { return (x_row[i] - mean) * (x_row[i] - mean); }) /
+          width(x);
+      T const rstd = 1 / std::sqrt(variance + static_cast<T>(epsilon_));
+      row_stats_[2 * r] = mean, row_stats_[2 * r + 1] = rstd;
+      T* const y_row = y.row(r);
+      for (index_t i = 0; i < x.columns; ++i)
+        y_row[i] = weight[i] * ((x_row[i] - mean) * rstd) + bias[i];
     });
   }
   /// Accumulates the gradients of weight and bias. Writes dx, or accumulates it if `mode` says so.

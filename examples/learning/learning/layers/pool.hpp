@@ -58,10 +58,8 @@ class pool {
  private:
   template <class F>
   static void for_each_sample(context<T>& c, index_t samples, F const& f) {
-    c.compute([&] {
-      c.threads.parallel_for(static_cast<unsigned>(samples),
-                             [&](unsigned b) { f(static_cast<index_t>(b)); });
-    });
+    auto const count = static_cast<unsigned>(samples);
+    c.compute([&] { c.threads.parallel_for(count, [&](unsigned b) { f(index_t{b}); }); });
   }
   // Returns the weight of a row in the mean.
   static T weight(index_t valid) { return valid > 0 ? 1 / static_cast<T>(valid) : T(0); }

@@ -47,7 +47,7 @@ class attention_core : public qkv_core<T> {
   }
   ss::dropout dropout_options(context<T> const& c) const {
     if (!c.training) return {};
-    return {rate_, random_stream(c.seed, stream_).bits(c.step)};
+    return {rate_, random_stream(c.seed, stream_).bits(c.pass)};
   }
 
   double rate_;

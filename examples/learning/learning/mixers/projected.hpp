@@ -68,15 +68,13 @@ class projected {
 /// Allocates a tensor of saved indices.
 template <class T>
 ss::index_tensor3 keep_indices(context<T>& c, extents3 e, ss::index_width width) {
-  switch (width) {
-    case ss::index_width::bits8:
-      return tensor3<std::uint8_t>(c.template keep<std::uint8_t>(e.size()), e);
-    case ss::index_width::bits16:
-      return tensor3<std::uint16_t>(c.template keep<std::uint16_t>(e.size()), e);
-    case ss::index_width::bits32:
-      break;
-  }
-  return tensor3<std::int32_t>(c.template keep<std::int32_t>(e.size()), e);
+  auto const keep = [&](auto index) -> ss::index_tensor3 {
+    using index_type = decltype(index);
+    return tensor3<index_type>(c.template keep<index_type>(e.size()), e);
+  };
+  if (width == ss::index_width::bits8) return keep(std::uint8_t{});
+  if (width == ss::index_width::bits16) return keep(std::uint16_t{});
+  return keep(std::int32_t{});
 }
 /// Returns the narrowest index width for `length` rows.
 inline ss::index_width width_of_rows(index_t length) {

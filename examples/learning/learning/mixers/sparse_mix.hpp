@@ -72,7 +72,7 @@ class sparse_mix {
                      c.lengths);
       });
     }
-    matrix<T> const dvalue = c.row_numbers_view(value_, value_.columns);
+    matrix<T> const dvalue = c.scratch_like(value_);
     for (index_t m = 0; m < factors_; ++m)
       second_[static_cast<std::size_t>(m)].backward(
           c, hidden_columns(value_, m), flat<T const>(dw[m]), hidden_columns(dvalue, m));

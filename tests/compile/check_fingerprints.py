@@ -63,27 +63,38 @@ def is_installed(folder: str, build: Build) -> bool:
                                             check=False).returncode == 0
 
 
+class Failed(Exception):
+    """A build that does not compile or run, with its messages."""
+
+
 def build_and_run(folder: str, build: Build) -> dict[str, list[str]]:
     """Builds the program. Returns its output for each available instruction set."""
     program = Path(folder) / re.sub(r"\W+", "_", build.name)
     command = [*command_of(build.compiler), *build.flags.split(), *WARNINGS, f"-I{build.include}", str(HERE / "fingerprint.cpp"), "-o", str(program)]
     compilation = subprocess.run(command, capture_output=True, encoding="utf-8")
     if compilation.returncode:
-        sys.exit(f"{' '.join(command)}\n{compilation.stderr[:4000]}")
+        raise Failed(f"{' '.join(command)}\n{compilation.stderr[:4000]}")
     outputs = {}
     for name in build.sets:
         run = subprocess.run([*(build.runner or "").split(), str(program), name], capture_output=True, encoding="utf-8")
         if run.returncode == NOT_AVAILABLE:
             continue
         if run.returncode or not run.stdout:
-            sys.exit(f"{build.name} {name}: exit status {run.returncode}\n{run.stderr}")
+            raise Failed(f"{build.name} {name}: exit status {run.returncode}\n{run.stderr}")
         outputs[name] = run.stdout.splitlines()
     return outputs
 
 
-def difference(build: str, expected: list[str], actual: list[str]) -> str:
-    lines = difflib.unified_diff(expected, actual, "expected", build, n=0, lineterm="")
-    return "\n".join(line for line in lines if not line.startswith("@@"))
+def check_build(folder: str, build: Build, expected: list[str]) -> str:
+    """Builds and runs the program. Returns what fails, or the lines that differ from `expected`."""
+    try:
+        outputs = build_and_run(folder, build)
+    except Failed as failure:
+        return str(failure)
+    print(f"{build.name}: {', '.join(outputs) if build.runner is not None else 'compiled and linked, not run'}", flush=True)
+    differences = (line for name, actual in outputs.items()
+                   for line in difflib.unified_diff(expected, actual, "expected", f"{build.name}, {name}", n=0, lineterm=""))
+    return "\n".join(line for line in differences if not line.startswith("@@"))
 
 
 def copy_for_other_compilers(folder: Path) -> Path:
@@ -127,9 +138,5 @@ with tempfile.TemporaryDirectory() as folder:
         jobs += [partial(check_windows_header, build.compiler) for build in builds if "mingw" in build.compiler]
         print("not installed: " + ", ".join(build.name for build in OTHER_COMPILERS if build not in builds))
     plain = build_and_run(folder, PLAIN)["portable"]
-    for build in builds:
-        outputs = build_and_run(folder, build)
-        print(f"{build.name}: {', '.join(outputs) if build.runner is not None else 'compiled and linked, not run'}", flush=True)
-        jobs += [partial(difference, f"{build.name}, {name}", plain, lines) for name, lines in outputs.items()]
-print(f"{len(plain)} fingerprints")
-run_all("fingerprints", jobs)
+    print(f"{len(plain)} fingerprints", flush=True)
+    run_all("fingerprints", jobs + [partial(check_build, folder, build, plain) for build in builds])

@@ -15,7 +15,7 @@ from command.options import UsageError, parse
 from command.stored import is_same, read_entries, title_of, write_entry
 
 PAGE = (Path(__file__).parents[2] / "docs/learning/README.md").read_text(encoding="utf-8")
-ENTRY = {"preset": "small/listops-100", "model": "csp", "settings": {"group": "16"}, "rate": "1e-3", "accuracy": [0.3, 0.4]}
+ENTRY = {"preset": "small/listops-100", "model": "csp", "settings": {"group": "16"}, "rate": "1e-3", "accuracy": [0.3, 0.4], "test samples": 625}
 
 
 class FakeRuns:
@@ -80,10 +80,15 @@ class Tradeoff(unittest.TestCase):
         self.assertEqual([entry["model"] for entry in tradeoff.joined(entries, measured)], ["chord", "csp"])
 
     def test_the_headline_has_other_tasks(self) -> None:
-        entries = [{**ENTRY, "test samples": 625}, {**ENTRY, "preset": "small/digits", "settings": {"group": "16", "patch": "2"}, "accuracy": [0.5], "test samples": 625}]
+        entries = [ENTRY, {**ENTRY, "preset": "small/digits", "settings": {"group": "16", "patch": "2"}, "accuracy": [0.5]}]
         row, = tradeoff.headline(entries, [{**{key: ENTRY[key] for key in ("preset", "model", "settings")}, **self.COSTS}]).rows
         # sqrt(0.35 * 0.65 / 625 + 0.0707^2 / 2) = 0.0535
         self.assertEqual(row, ["`csp group=16`", "35.0 % +- 5.4", "50.0 % +- 2.0", "to run", "50", "200", "50"])
+        # More tests replace the others, except those of long lists.
+        more = {"more samples": 2500, "more accuracy": [0.5]}
+        tested_more = [{**ENTRY, **more}, {**ENTRY, **more, "preset": "small/listops-1999", "accuracy": [0.4]}]
+        row, = tradeoff.headline(tested_more, [{**{key: ENTRY[key] for key in ("preset", "model", "settings")}, **self.COSTS}]).rows
+        self.assertEqual((row[1], row[3]), ("50.0 % +- 1.0", "40.0 % +- 2.0"))
 
     def test_only_missing_models_are_trained_and_measured(self) -> None:
         def fake_search(o: argparse.Namespace, _runs: FakeRuns, _origin: str) -> None:

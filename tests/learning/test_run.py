@@ -16,6 +16,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import digits
 from command import figures, page, papers, presets, tables
@@ -48,10 +49,17 @@ class Tables(unittest.TestCase):
     def test_a_baseline_is_beaten_by_two_standard_errors(self) -> None:
         error = tables.standard_error(0.38, 2000)
         self.assertAlmostEqual(error, 0.01085, places=5)
-        both = 0.011369  # with the error of the baseline, 36 % of 20,000: sqrt(0.010853^2 + 0.003394^2)
-        self.assertEqual(tables.describe_beaten_baseline(0.36 + 2.01 * both, error, self.BASELINES), "beats the first-token classifier")
-        self.assertEqual(tables.describe_beaten_baseline(0.36 + 1.99 * both, error, self.BASELINES), "beats the majority class")
-        self.assertEqual(tables.describe_beaten_baseline(0.17, error, self.BASELINES), "beats no baseline")
+        both = 0.015261  # with the error of the baseline, 36 % of 2,000: sqrt(0.010854^2 + 0.010733^2)
+        for accuracy, expected in ((0.36 + 2.01 * both, "the first-token classifier"), (0.36 + 1.99 * both, "the majority class"), (0.17, "no baseline")):
+            self.assertEqual(tables.describe_beaten_baseline(accuracy, error, self.BASELINES, 2000), f"beats {expected}")
+
+    def test_baselines_have_the_samples_of_the_run(self) -> None:
+        flags = {"task": "listops", "model": "none", "length": "40", "shortest": "10", "training-samples": "3000", "test-samples": "500", "data-seed": "5"}
+        with mock.patch.object(tables, "output_of", return_value='{"event": "baselines", "nothing": 0.17}') as output_of:
+            self.assertEqual(tables.run_baselines(Runs(Path(sys.executable), Path(), None, 1, None), flags), {"nothing": 0.17})
+        words = output_of.call_args.args[2:]
+        self.assertEqual(dict(zip(words[::2], words[1::2])),
+                         {"--length": "40", "--shortest": "10", "--training-samples": "3000", "--test-samples": "500", "--data-seed": "5"})
 
     def test_a_large_spread_of_seeds_beats_less(self) -> None:
         self.assertAlmostEqual(tables.standard_error_of_mean(0.5, None, 1, 2500), 0.01)
@@ -122,13 +130,15 @@ class Papers(unittest.TestCase):
 
     def test_the_page_has_the_results_with_a_class_token(self) -> None:
         self.assertIn(papers.class_token_table() + "\n\n", self.DOCS)
-        for run in json.loads(papers.CLASS_TOKEN.read_text(encoding="utf-8")):
+        for run in papers.synthetic_runs("cls") + papers.synthetic_runs("flatten"):
             self.assertTrue(all(run[key] for key in ("date", "machine", "commit", "command", "tests")), run)
             self.assertIn(run["model"], papers.SYNTHETIC_MODELS)
 
     def test_a_cell_has_the_best_run_of_its_model(self) -> None:
         self.assertEqual(papers.cell("listops", "sort-ascending"), "measured: 37.6 % at width 64 (class token, 1e-3)")
         self.assertEqual(papers.cell("listops", "mega-csp"), "to run: examples/learning/run --search small/listops-1999 --models mega-csp")
+        self.assertRegex(papers.cell("all rows: adding 256", "chord"), r"^measured: \d+\.\d % after 2,500 steps, one epoch$")
+        self.assertEqual(papers.cell("all rows: order 32768", "chord"), "to run: examples/learning/run --figure order --models chord --lengths 32768")
         with self.assertRaises(KeyError):
             papers.paper_table("csp/44")
 
@@ -274,10 +284,19 @@ class Program(unittest.TestCase):
             self.assertEqual((process.returncode, process.stderr), (1, "slicesort_train: cannot write the run log /dev/full: No space left on device\n"))
 
     def test_the_flag_readers_is_a_deprecated_name_of_baselines(self) -> None:
-        call = ["--test-samples", "100", "--length", "40", "--shortest", "10"]
+        call = ["--training-samples", "1000", "--test-samples", "100", "--length", "40", "--shortest", "10"]
         outputs = {subprocess.run([str(PROGRAM), flag, *call], check=True, capture_output=True, encoding="utf-8").stdout for flag in ("--baselines", "--readers")}
         self.assertEqual(len(outputs), 1)
         self.assertEqual(json.loads(outputs.pop())["event"], "baselines")
+
+    def test_a_finished_run_is_tested_on_more_samples(self) -> None:
+        runs = Runs(Path(PROGRAM), self.folder, None, 1, None)
+        with contextlib.redirect_stderr(io.StringIO()):
+            run = runs.ensure({**SMALL, "steps": "3"}, 1, "quiet")
+        before = run.log.read_bytes(), run.checkpoint.read_bytes()
+        self.assertEqual(runs.accuracy_of(run, 200), run.result().accuracy)
+        self.assertNotEqual(runs.accuracy_of(run, 3000), run.result().accuracy)
+        self.assertEqual((run.log.read_bytes(), run.checkpoint.read_bytes()), before)
 
     def test_a_finished_run_without_a_run_log_is_tested_again(self) -> None:
         flags = {**SMALL, "steps": "3", "checkpoint": str(self.folder / "checkpoint")}

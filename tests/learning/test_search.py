@@ -35,14 +35,24 @@ class Search(unittest.TestCase):
 
     def test_an_entry_has_the_last_and_the_best_test(self) -> None:
         entry = search.entry_of("small/listops-100", "csp", {"group": "16"}, {"3e-4": 0.2, "1e-3": 0.3},
-                                [seed_result(1, 0.5, 0.4), seed_result(2, 0.42)], {"nothing": 0.17, "the first token": 0.36})
+                                [seed_result(1, 0.5, 0.4), seed_result(2, 0.42)], {}, {"nothing": 0.17, "the first token": 0.36})
         self.assertEqual((entry["rate"], entry["accuracy"], entry["best accuracy"]), ("1e-3", [0.4, 0.42], [0.5, 0.42]))
         table = search.table("small/listops-100", [entry])
         self.assertEqual(table.rows, [["`csp group=16`", "1e-3", "41.0 % +- 1.4", "46.0 % +- 5.7", "beats the first-token classifier",
                                        "2"]])
-        self.assertEqual(len(table.columns), 6)  # no published numbers of such short lists
+        self.assertEqual(len(table.columns), 6)  # no published numbers of such short lists, and no more tests
         long = search.table("small/listops-1999", [{**entry, "preset": "small/listops-1999", "model": "softmax"}])
         self.assertEqual((long.columns[-2:], long.rows[0][-2]), (["published", "by whom"], "37.10 %"))
+
+    def test_more_tests_decide_what_is_beaten(self) -> None:
+        more = {"more samples": 20000, "more accuracy": [0.382, 0.384]}
+        entry = search.entry_of("small/listops-100", "csp", {}, {"1e-3": 0.3}, [seed_result(1, 0.5), seed_result(2, 0.5)], more,
+                                {"nothing": 0.17, "the first token": 0.36, "more": 0.43})
+        self.assertEqual((entry["accuracy"], entry["baselines"]), ([0.5, 0.5], "beats the first-token classifier"))
+        mean, error = search.final_accuracy(entry)
+        self.assertAlmostEqual(mean, 0.383)
+        self.assertAlmostEqual(error, 0.00358, places=6)  # sqrt(0.383 * 0.617 / 20000 + 0.001414^2 / 2)
+        self.assertEqual(search.table("small/listops-100", [entry]).rows[0][4], "38.3 % +- 0.1 of 20,000")
 
     def test_a_preset_without_rates_and_wrong_options_are_refused(self) -> None:
         for call, says in ((["paramixer/order"], "has no rates to search; small/listops-100, "),
@@ -89,6 +99,17 @@ class Search(unittest.TestCase):
         self.assertEqual([(entry["model"], entry["rate"], entry["accuracy"]) for entry in entries],
                          [("csp", "1e-3", [0.9, 0.9]), ("none", "1e-3", [0.9, 0.9])])
         self.assertEqual(text.count("| 1e-3 | 90.0 % +- 0.0 |"), 2)
+
+    def test_a_search_of_generated_samples_tests_the_last_runs_again(self) -> None:
+        runs = mock.Mock(program=Path("slicesort_train"))
+        runs.ensure_all.side_effect = lambda settings, seeds: [[seed_result(seed, 0.4) for seed in range(1, seeds + 1)] for _ in settings]
+        runs.accuracy_of.side_effect = lambda run, samples: run.seed / 8
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(search, "run_baselines", return_value={"nothing": 0.17}) as baselines:
+            search.make_search(parse(["--search", "small/listops-100", "--models", "csp", "--seeds", "2", "--results", folder]), runs, "today")
+            entry, = search.read_entries(Path(folder) / "search.json")
+        self.assertEqual((entry["more samples"], entry["more accuracy"], entry["accuracy"]), (20000, [0.125, 0.25], [0.4, 0.4]))
+        self.assertEqual({call.args[1] for call in runs.accuracy_of.call_args_list}, {20000})
+        self.assertEqual(baselines.call_args.args[1]["test-samples"], "20000")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from .stored import read_entries
 from .tables import Table
 
 RESULTS = ROOT / "docs/learning/results/listops.json"
-CLASS_TOKEN = ROOT / "docs/learning/results/class_token.json"
+SYNTHETIC = ROOT / "docs/learning/results/synthetic.json"
 SYNTHETIC_MODELS = ("sort-ascending", "softmax", "chord", "cdil", "none")
 STATES = ("measured", "to run", "needs --data", "quoted", "excluded")
 LONG_LISTS = "small/listops-1999"
@@ -31,12 +31,15 @@ def stored_results() -> list[dict]:
 
 
 def cell(rule: str | dict[str, str], model: str) -> str:
-    """Returns a cell's text, which begins with its state. The rule `listops` selects the best stored run or search
-    of the model, and `cost: speed 1000` its speed or memory with so many rows. A rule by model has a rule for the others, `*`."""
+    """Returns a cell's text, which begins with its state. The rule `listops` selects the best stored run or search of the model,
+    `cost: speed 1000` its speed or memory with so many rows, and `all rows: adding 256` its accuracy on a synthetic task. A rule by
+    model has a rule for the others, `*`."""
     if isinstance(rule, dict):
         rule = rule.get(model, rule["*"])
     if rule.startswith("cost: "):
         return cost_cell(model, *rule.split()[1:])
+    if rule.startswith("all rows: "):
+        return synthetic_cell(model, *rule.split()[2:])
     if rule != "listops":
         return rule.replace("{model}", model)
     runs = [(run["accuracy"], run["settings"]) for run in stored_results() if run["model"] == model]
@@ -54,6 +57,18 @@ def cost_cell(model: str, kind: str, rows: str) -> str:
     if kind == "memory":
         return f"measured: {found['peak bytes'] / 1e6:,.0f} MB, the peak of the process"
     return f"measured: {found['tokens'] / found['training seconds']:,.0f} tokens per second of processor time"
+
+
+def synthetic_runs(pool: str) -> list[dict]:
+    """Returns the stored runs of the adding problem and temporal order with a pooling."""
+    return [run for run in read_entries(SYNTHETIC) if run["pool"] == pool]
+
+
+def synthetic_cell(model: str, task: str, rows: str) -> str:
+    found = next((run for run in synthetic_runs("flatten") if (run["task"], run["rows"], run["model"]) == (task, int(rows), model)), None)
+    if not found:
+        return f"to run: examples/learning/run --figure {task} --models {model} --lengths {rows}"
+    return "measured: {1:.1%} after {0:,} steps, one epoch".format(*found["tests"][-1]).replace("%", " %")
 
 
 def model_of(row: str) -> str:
@@ -100,7 +115,7 @@ def results_table() -> str:
 def class_token_table() -> str:
     """Returns the table of the adding problem and temporal order with a class token for docs/learning/README.md: the
     accuracy, the step of that test, and the first tested step with 95 %."""
-    runs = json.loads(CLASS_TOKEN.read_text(encoding="utf-8"))
+    runs = synthetic_runs("cls")
 
     def text(task: str, rows: int, model: str) -> str:
         run = next((run for run in runs if (run["task"], run["rows"], run["model"]) == (task, rows, model)), None)

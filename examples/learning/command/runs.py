@@ -3,14 +3,16 @@
 that finished runs are found and interrupted ones resume."""
 import hashlib
 import json
+import shutil
 import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .build import Failed
+from .build import Failed, output_of
 from .options import UsageError
 
 OUT_OF_TIME, INTERRUPTED = 3, 130
@@ -159,6 +161,14 @@ class Runs:
         if prefix and (after := run.result()).test:
             print(f"  accuracy {100 * after.accuracy:.1f} % after {after.step} steps, {after.seconds / 60:.1f} min", file=sys.stderr, flush=True)
         return run
+
+    def accuracy_of(self, run: Run, samples: int) -> float:
+        """Tests a finished run again, on this number of samples."""
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoint, log = shutil.copy(run.checkpoint, folder), Path(folder) / "log.jsonl"
+            tested = Run({**run.flags, "test-samples": str(samples)}, run.seed, run.folder)
+            output_of(*self.command(tested), "--checkpoint", checkpoint, "--run-log", log)
+            return read_run_log(log).accuracy
 
 
 def mean_and_spread(values: list[float]) -> tuple[float, float | None]:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy, speed and memory of the models of a search as circles, after Sliceformer's figure 1."""
 import argparse
-import statistics
 import sys
 from pathlib import Path
 
@@ -12,10 +11,10 @@ from .figures import COLORS, write_data
 from .options import ROOT, TRADEOFF
 from .papers import LONG_LISTS, stored_results
 from .presets import flags_of, preset
-from .runs import Runs, mean_and_spread
-from .search import STORED as SEARCHED, make_search
+from .runs import Runs
+from .search import STORED as SEARCHED, final_accuracy, make_search
 from .stored import is_same, read_entries, title_of, write_entry
-from .tables import Table, percent, standard_error_of_mean
+from .tables import Table, percent
 
 STORED = ROOT / "docs/learning/results/tradeoff.json"
 STEPS, REPETITIONS = 60, 3
@@ -45,26 +44,22 @@ def make_figure(o: argparse.Namespace, runs: Runs, origin: str) -> None:
     draw(o.results / "tradeoff", joined(entries, read_entries(costs_path)), name, origin)
 
 
-def error_of(entry: dict) -> float:
-    """Returns the standard error of the mean accuracy, from the test samples and the seeds."""
-    mean, spread = mean_and_spread(entry["accuracy"])
-    return standard_error_of_mean(mean, spread, len(entry["accuracy"]), entry["test samples"])
-
-
 def joined(entries: list[dict], costs: list[dict]) -> list[dict]:
     """Returns entries of a search with their costs, the most accurate model first. Ignores entries without costs."""
     found = [{**next((cost for cost in costs if is_same(cost, entry)), {}), **entry} for entry in entries]
-    return sorted((entry for entry in found if "training seconds" in entry), key=lambda entry: -statistics.mean(entry["accuracy"]))
+    return sorted((entry for entry in found if "training seconds" in entry), key=lambda entry: -final_accuracy(entry)[0])
 
 
 def headline(searched: list[dict], costs: list[dict]) -> Table:
     """Returns the first table of docs/learning/README.md: the models with costs, and their stored accuracies on other tasks."""
-    def text(entry: dict) -> str:
-        return f"{percent(statistics.mean(entry['accuracy']))} +- {100 * error_of(entry):.1f}"
+    def text(entry: dict, name: str) -> str:
+        # On long lists, the stored results had no more tests than the first.
+        mean, error = final_accuracy(entry if name != LONG_LISTS else {key: value for key, value in entry.items() if key != "more samples"})
+        return f"{percent(mean)} +- {100 * error:.1f}"
 
     def of(name: str, entry: dict) -> str:
         same = {"preset": name, "model": entry["model"], "settings": {**entry["settings"], **OTHER_SETTINGS.get(name, {})}}
-        found = next((text(other) for other in searched if is_same(other, same)), "")
+        found = next((text(other, name) for other in searched if is_same(other, same)), "")
         long = next((f"{run['accuracy']} % ({run['settings']})" for run in stored_results() if name == LONG_LISTS and run["model"] == title_of(entry)), "to run")
         return found or long
     rows = [[f"`{title_of(entry)}`", of(TRADEOFF, entry), of("small/digits", entry), of(LONG_LISTS, entry),
@@ -85,17 +80,17 @@ def draw(path: Path, entries: list[dict], name: str, origin: str) -> None:
         figure, axis = plt.subplots(figsize=(6.2, 5.2))
         greatest, ends = max(entry["peak bytes"] for entry in shown), []
         for index, entry in enumerate(shown):
-            x, y = 1 / entry["training seconds"], 100 * statistics.mean(entry["accuracy"])
+            x, (y, error) = 1 / entry["training seconds"], (100 * value for value in final_accuracy(entry))
             color = on_paper(COLORS[index % len(COLORS)], theme)
             axis.scatter([x], [y], s=[900 * entry["peak bytes"] / greatest], color=color, alpha=0.55, linewidth=0)
-            axis.errorbar([x], [y], yerr=[100 * error_of(entry)], color=color, linewidth=1.1)
+            axis.errorbar([x], [y], yerr=[error], color=color, linewidth=1.1)
             ends.append(End(x, y, title_of(entry), color, values=[f"{y:.1f} %", f"{x:.0f}", f"{entry['peak bytes'] / 1e6:.0f}"]))
         axis.set_xlim(0, 1.12 * max(1 / entry["training seconds"] for entry in shown))
         axis.margins(y=0.12)
         axis.set_xlabel("training steps per second of processor time")
         axis.set_ylabel("accuracy of the test, percent")
         label_ends(axis, ends, ["accuracy", "steps/s", "MB"])
-        note = "".join(f"\nnone, which mixes no rows, has {percent(statistics.mean(entry['accuracy']))} and {1 / entry['training seconds']:.0f} steps/s: it is not shown"
+        note = "".join(f"\nnone, which mixes no rows, has {percent(final_accuracy(entry)[0])} and {1 / entry['training seconds']:.0f} steps/s: it is not shown"
                        for entry in controls)
         finish(figure, "Accuracy, speed and memory", f"our runs of {name}; circles: peak memory of the process; bars: one standard error", origin + note)
         return figure

@@ -119,10 +119,11 @@ inline baseline_accuracies measure_baselines(task const& source, index_t trainin
   return accuracies;
 }
 
-/// Returns the accuracies of all baseline classifiers as a line of JSON.
+/// Returns the accuracies of all baseline classifiers, which learn from all training samples, as a
+/// line of JSON.
 inline std::string baselines_as_json(task const& samples) {
-  constexpr index_t training_samples = 20000;
-  auto const accuracies = measure_baselines(samples, training_samples, samples.size(split::test));
+  auto const accuracies =
+      measure_baselines(samples, samples.size(split::training), samples.size(split::test));
   log_entry line("baselines");
   for (std::size_t k = 0; k < accuracies.size(); ++k)
     line.add(baseline_classifiers[k].name, accuracies[k]);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processor time and memory of whole models, in training and in inference, with one thread. Other programs, which share the
-caches, change processor time by a sixth, and not by factors as they change time. So it can be measured on a busy machine.
+caches, change processor time less than time, so that it can be measured beside one of them, but not on a crowded machine.
 docs/learning/results/costs.json has the stored values."""
 import argparse
 import os

@@ -91,15 +91,15 @@ def make_search(o: argparse.Namespace, runs: Runs, origin: str) -> Table:
     for model in models:
         runs.check_flags(flags_of(name, None, model, settings))
     o.results.mkdir(parents=True, exist_ok=True)
+    samples, common = preset(name)["search"].get("more samples"), flags_of(name, None, None, settings)
+    tested = {**common, "test-samples": str(samples)} if samples else common
+    baselines = run_baselines(runs, tested) if common["task"] == "listops" else {}  # the same for all models
     for model in models:
         trials = trial_flags(name, model, settings)
         validation = {rate: seeds[0][1].accuracy for rate, seeds in zip(trials, runs.ensure_all(list(trials.values()), 1))}
         flags = {**flags_of(name, None, model, settings), "rate": best_rate(validation)}
         seeds = runs.ensure_all([flags], o.seeds)[0]
-        samples = preset(name)["search"].get("more samples")
         more = {"more samples": samples, "more accuracy": [runs.accuracy_of(run, samples) for run, _ in seeds]} if samples else {}
-        tested = {**flags, "test-samples": str(samples)} if samples else flags
-        baselines = run_baselines(runs, tested) if flags["task"] == "listops" else {}
         entry = entry_of(name, model, settings, validation, seeds, more, baselines)
         entry |= {"origin": origin, "command": " ".join(["examples/learning/run", *sys.argv[1:]])}
         result = table(name, write_entry(path, entry))

@@ -24,7 +24,7 @@ class synthetic : public task {
  public:
   synthetic(synthetic_size size, index_t shortest) : size_(size) {
     if (size.length < shortest)
-      throw task_error("the length must be at least " + std::to_string(shortest));
+      throw task_error("synthetic: the length must be at least " + std::to_string(shortest));
   }
 
   index_t size(split subset) const final {

@@ -61,8 +61,8 @@ SLICESORT_OPERATORS_BEGIN
 ///   of the batch (except for sums over samples). On a GPU, 16-bit types are multiplied on tensor
 ///   cores, which round differently. With a `Gemm`, rounding is up to the BLAS, which adds the
 ///   products of heads and samples in T.
-/// - **Cost** `2 * rows * columns * depth` operations per sample and head. Workspace: up to 210 KB
-///   per thread (double: 420 KB) on the host; none on a GPU.
+/// - **Cost** `2 * rows * columns * depth` operations per sample and head. Workspace: up to 280 KB
+///   per thread (double: 560 KB) on the host; none on a GPU.
 ///
 /// @tparam Gemm `plain_gemm`, the library's own loops; `cblas` (`policies/blas.hpp`) on the host;
 ///         `cublas` (`policies/cublas.cuh`) on a GPU; or a user-defined type

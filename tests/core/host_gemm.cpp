@@ -38,12 +38,41 @@ TEST_CASE_TEMPLATE("every layout of every operand", T, float, double, float16, b
         for (double beta : {0.0, 1.0})
           CHECK(multiplies<T>(gemm_with_workspace{}, 5, 7, 3, a, b, c, 0.5, beta));
 }
-TEST_CASE_TEMPLATE("sizes at the edges of blocks and panels", T, float, double) {
-  for (index_t rows : {1, 8, 127, 129})
-    for (index_t columns : {1, 16, 48, 49})
+TEST_CASE_TEMPLATE("sizes at the edges of blocks and panels", T, float, double, bfloat16) {
+  for (index_t rows : {1, 8, 127, 128, 129})
+    for (index_t columns : {1, 16, 95, 96, 97})
       for (index_t depth : {1, 256, 257})
-        CHECK(multiplies<T>(gemm_with_workspace{}, rows, columns, depth, matrix_layout::rows,
-                            matrix_layout::rows, matrix_layout::rows, 1.0, 0.0));
+        for (matrix_layout a : {matrix_layout::rows, matrix_layout::columns})
+          for (double beta : {0.0, 1.0})
+            CHECK(multiplies<T>(gemm_with_workspace{}, rows, columns, depth, a, matrix_layout::rows,
+                                matrix_layout::rows, 1.0, beta));
+}
+// An odd number of rows and columns is packed and computed in the workspace.
+TEST_CASE_TEMPLATE("products in place have the bits of products in the workspace", T, float,
+                   double) {
+  constexpr index_t columns = 32;
+  for (index_t rows : {8, 120})
+    for (index_t depth : {1, 256, 300})
+      for (matrix_layout a_layout : layouts)
+        for (double beta : {0.0, 1.0}) {
+          matrices<T> const a(rows + 1, depth, 1, a_layout, 1),
+              b(depth, columns + 1, 1, matrix_layout::rows, 2);
+          matrices<T> in_place(rows, columns, 1, matrix_layout::rows_apart, 3),
+              larger(rows + 1, columns + 1, 1, matrix_layout::rows, 4);
+          auto const for_each_element = [&](auto f) {
+            for (index_t r = 0; r < rows; ++r)
+              for (index_t c = 0; c < columns; ++c) f(larger(0, r, c), in_place(0, r, c));
+          };
+          for_each_element([](T& to, T from) { to = from; });
+          auto const multiply = [&](matrices<T>& c) {
+            return gemm_with_workspace{}.multiply(
+                nullptr, {c.rows, c.columns, depth, 1, 0.5, beta, a.operand, b.operand, c.operand});
+          };
+          CHECK((multiply(in_place) && multiply(larger)));
+          bool equal = true;
+          for_each_element([&](T x, T y) { equal = equal && x == y; });
+          CHECK(equal);
+        }
 }
 TEST_CASE("the same bits on every instruction set") {
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512}) {

@@ -6,7 +6,6 @@
 #include <slicesort/detail/host/matrix_product.hpp>
 #include <slicesort/detail/host/parallel.hpp>
 #include <slicesort/detail/host/per_thread.hpp>
-#include <slicesort/detail/host/rows.hpp>
 #include <slicesort/detail/host/simd/micro_kernel.hpp>
 #include <slicesort/detail/matmul/product.hpp>
 #include <slicesort/dtype.hpp>
@@ -55,22 +54,21 @@ struct host_implementation<matmul_op> {
     arena allocator(memory);
     auto const threads = memory_of<T>(exec, params.shape(), allocator);
     gemm_kernels<T> const kernels(exec.instructions);
-    row_access<T> const rows(kernels);
     index_t const row_blocks = product::row_blocks(c.length),
                   panels = product::column_panels(c.channels);
     for_each_task(exec, c.batch * c.heads * row_blocks * panels, [&](unsigned thread, index_t t) {
       index_t const matrix = t / (row_blocks * panels), sample = matrix / c.heads,
                     head = matrix % c.heads;
       auto const tile = product::tile_at(t / panels % row_blocks, t % panels, c.length, c.channels);
-      auto const sum = threads[thread].sum_tile(
+      threads[thread].multiply_tile(
           kernels, tile, params.depth(), params.samples_per_sum() * params.heads_per_sum(),
-          static_cast<accumulator_t<T>>(params.scale), [&](index_t term) {
+          static_cast<accumulator_t<T>>(params.scale),
+          [&](index_t term) {
             return operands(params, sample + term / params.heads_per_sum(),
                             head + term % params.heads_per_sum());
-          });
-      rows.store(sum.data, sum.pitch, tile.rows, tile.columns,
-                 &params.c(sample, head, tile.row, tile.column), params.c.strides().length,
-                 params.c.strides().channels, params.mode);
+          },
+          matrix_result<T>::from_elements(&params.c(sample, head, 0, 0), params.c.strides().length,
+                                          params.c.strides().channels, params.mode));
     });
   }
 

@@ -52,35 +52,18 @@ class attention_map_products {
 
   void multiply_into_sums(A* sums, index_t pitch, double scale, grad_mode mode, product_size size,
                           matrix const& a, matrix const& b) const {
-    bool const accumulates = mode == grad_mode::accumulate;
-    if (try_gemm(scale, accumulates ? 1 : 0, size, a, b, sums, pitch, 1)) return;
+    if (try_gemm(scale, mode, size, a, b, sums, pitch, 1)) return;
     memory_.product.multiply(kernels_, size.rows, size.columns, size.depth, a, b,
-                             static_cast<A>(scale),
-                             [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                                 index_t column, index_t columns) {
-                               for (index_t i = 0; i < rows; ++i, tile += tile_pitch) {
-                                 A* const out = sums + (row + i) * pitch + column;
-                                 if (accumulates)
-                                   for (index_t j = 0; j < columns; ++j) out[j] += tile[j];
-                                 else
-                                   std::copy_n(tile, columns, out);
-                               }
-                             });
+                             static_cast<A>(scale), matrix_result<T>::from_sums(sums, pitch, mode));
   }
   void multiply_into_rows(tensor4<T> out, index_t first, double scale, grad_mode mode,
                           product_size size, matrix const& a, matrix const& b) const {
     index_t const row_stride = out.strides().length, column_stride = out.strides().channels;
-    if (try_gemm(scale, mode == grad_mode::accumulate ? 1 : 0, size, a, b, head_.at(out, first),
-                 row_stride, column_stride))
-      return;
-    memory_.product.multiply(kernels_, size.rows, size.columns, size.depth, a, b,
-                             static_cast<A>(scale),
-                             [&](A const* tile, index_t tile_pitch, index_t row, index_t rows,
-                                 index_t column, index_t columns) {
-                               io_.store(tile, tile_pitch, rows, columns,
-                                         head_.at(out, first + row) + column * column_stride,
-                                         row_stride, column_stride, mode);
-                             });
+    T* const rows = head_.at(out, first);
+    if (try_gemm(scale, mode, size, a, b, rows, row_stride, column_stride)) return;
+    memory_.product.multiply(
+        kernels_, size.rows, size.columns, size.depth, a, b, static_cast<A>(scale),
+        matrix_result<T>::from_elements(rows, row_stride, column_stride, mode));
   }
 
   // Sets the dropped weights of queries from `query` on to 0.
@@ -109,14 +92,14 @@ class attention_map_products {
 
  private:
   // Calls the caller's BLAS if elements need no conversion. Returns true if it computed c.
-  bool try_gemm(double alpha, double beta, product_size size, matrix const& a, matrix const& b,
+  bool try_gemm(double alpha, grad_mode mode, product_size size, matrix const& a, matrix const& b,
                 void* c, index_t row_stride, index_t column_stride) const {
     if (!sums_are_elements || size.rows == 0 || size.columns == 0 || size.depth == 0) return false;
     element_kind const kind = sizeof(A) == 8 ? element_kind::f64 : element_kind::f32;
     gemm_call call{};
     call.rows = size.rows, call.columns = size.columns, call.depth = size.depth;
     call.matrices = 1;
-    call.alpha = alpha, call.beta = beta;
+    call.alpha = alpha, call.beta = mode == grad_mode::accumulate ? 1 : 0;
     call.a = gemm_operand{a.sums, kind, a.row, a.column, 0};
     call.b = gemm_operand{b.sums, kind, b.row, b.column, 0};
     call.c = gemm_operand{c, kind, row_stride, column_stride, 0};

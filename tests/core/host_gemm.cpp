@@ -35,17 +35,21 @@ TEST_CASE_TEMPLATE("every layout of every operand", T, float, double, float16, b
   for (matrix_layout a : layouts)
     for (matrix_layout b : layouts)
       for (matrix_layout c : layouts)
-        for (double beta : {0.0, 1.0})
+        for (double beta : {0.0, 1.0}) {
           CHECK(multiplies<T>(gemm_with_workspace{}, 5, 7, 3, a, b, c, 0.5, beta));
+          CHECK(multiplies<T>(gemm_with_workspace{}, 8, 16, 3, a, b, c, 0.5, beta));  // in place
+        }
 }
 TEST_CASE_TEMPLATE("sizes at the edges of blocks and panels", T, float, double, bfloat16) {
-  for (index_t rows : {1, 8, 127, 128, 129})
-    for (index_t columns : {1, 16, 95, 96, 97})
-      for (index_t depth : {1, 256, 257})
-        for (matrix_layout a : {matrix_layout::rows, matrix_layout::columns})
-          for (double beta : {0.0, 1.0})
-            CHECK(multiplies<T>(gemm_with_workspace{}, rows, columns, depth, a, matrix_layout::rows,
-                                matrix_layout::rows, 1.0, beta));
+  struct size {
+    index_t rows, columns, depth;
+  };
+  for (size n : {size{1, 1, 1}, size{8, 96, 256}, size{127, 16, 257}, size{128, 97, 2},
+                 size{129, 95, 1}, size{136, 112, 257}})
+    for (matrix_layout a : {matrix_layout::rows, matrix_layout::columns})
+      for (double beta : {0.0, 1.0})
+        CHECK(multiplies<T>(gemm_with_workspace{}, n.rows, n.columns, n.depth, a,
+                            matrix_layout::rows, matrix_layout::rows, 1.0, beta));
 }
 // An odd number of rows and columns is packed and computed in the workspace.
 TEST_CASE_TEMPLATE("products in place have the bits of products in the workspace", T, float,

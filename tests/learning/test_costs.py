@@ -14,7 +14,7 @@ from command.build import Failed
 from command.options import UsageError, parse
 from command.stored import is_same, read_entries, title_of, write_entry
 
-PAGE = (Path(__file__).parents[2] / "docs/learning/README.md").read_text(encoding="utf-8")
+PAGES = [(Path(__file__).parents[2] / "docs/learning" / name).read_text(encoding="utf-8") for name in ("README.md", "results/README.md")]
 ENTRY = {"preset": "small/listops-100", "model": "csp", "settings": {"group": "16"}, "rate": "1e-3", "accuracy": [0.3, 0.4], "test samples": 625}
 
 
@@ -104,11 +104,11 @@ class Tradeoff(unittest.TestCase):
         self.assertEqual([entry["model"] for entry in drawn.call_args.args[1]], ["none", "csp"])
 
 
-class Page(unittest.TestCase):
-    def test_the_page_has_the_stored_costs(self) -> None:
-        for table, stored in ((costs.table(read_entries(costs.STORED)), costs.STORED),
-                              (tradeoff.headline(read_entries(search.STORED), read_entries(tradeoff.STORED)), tradeoff.STORED)):
-            self.assertTrue("\n" + table.markdown().split("\n\n")[-1] in PAGE, f"the page lacks the table of {stored}")
+class Pages(unittest.TestCase):
+    def test_the_pages_have_the_stored_costs(self) -> None:
+        for page, table, stored in ((PAGES[0], tradeoff.headline(read_entries(search.STORED), read_entries(tradeoff.STORED)), tradeoff.STORED),
+                                    (PAGES[1], costs.table(read_entries(costs.STORED)), costs.STORED)):
+            self.assertTrue("\n" + table.markdown().split("\n\n")[-1] in page, f"the page lacks the table of {stored}")
             for entry in read_entries(stored):
                 self.assertTrue(all(entry[key] for key in ("origin", "command", "training seconds", "peak bytes")), entry)
         for entry in read_entries(tradeoff.STORED):

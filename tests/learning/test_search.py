@@ -13,7 +13,7 @@ from command.__main__ import main
 from command.options import UsageError, parse
 from command.runs import Result, Run
 
-PAGE = Path(__file__).parents[2] / "docs/learning/README.md"
+PAGE = Path(__file__).parents[2] / "docs/learning/results/README.md"
 
 
 def seed_result(seed: int, *accuracies: float) -> tuple[Run, Result]:

@@ -104,7 +104,7 @@ def listing() -> str:
 
 
 def results_table() -> str:
-    """Returns the table of stored results for docs/learning/README.md."""
+    """Returns the table of stored results for docs/learning/results/README.md."""
     def text(run: dict, key: str) -> str:
         value = {"model": "`{}`", "accuracy": "{:.1f} %", "test loss": "{:.3f}"}.get(key, "{}").format(run[key])
         return " " + value + " " if value else " "
@@ -113,8 +113,8 @@ def results_table() -> str:
 
 
 def class_token_table() -> str:
-    """Returns the table of the adding problem and temporal order with a class token for docs/learning/README.md: the
-    accuracy, the step of that test, and the first tested step with 95 %."""
+    """Returns the table of the adding problem and temporal order with a class token for
+    docs/learning/results/README.md: the accuracy, the step of that test, and the first tested step with 95 %."""
     runs = synthetic_runs("cls")
 
     def text(task: str, rows: int, model: str) -> str:

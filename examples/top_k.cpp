@@ -26,7 +26,6 @@ void print(char const* name, std::vector<Value> const& values, std::size_t chann
 }  // namespace
 
 int main() {
-  ss::extents3 const shape{1, 5, 2}, selected{1, 3, 2};
   std::vector<float> const x = {5, 1, 2, 7, 4, 1, 5, 3, 3, 7};  // [batch, length, channels]
   std::vector<float> const dy = {1, 2, 3, 4, 5, 6};
   std::vector<float> values(6), dx(10);
@@ -34,14 +33,16 @@ int main() {
 
   ss::exec::host const exec;
   ss::scratch memory;
+  // [snippet]
+  ss::extents3 const shape{1, 5, 2}, selected{1, 3, 2};  // [batch, length, channels]
   ss::top_k<> const largest(3);  // ss::top_k<ss::ascending> selects the smallest
   largest.forward(exec, ss::view(x, shape), ss::view(values, selected), ss::view(rows, selected),
                   memory);
-  print("values", values, 2);
-  print("rows", rows, 2);  // of equal values the lower row comes first
-
   largest.backward(exec, ss::view(dy, selected), ss::view(rows, selected), ss::view(dx, shape),
                    memory);
+  // [/snippet]
+  print("values", values, 2);
+  print("rows", rows, 2);  // of equal values the lower row comes first
   print("dx", dx, 2);
 
   ss::top_k<> const by_index(3, ss::top_k_output::by_index);

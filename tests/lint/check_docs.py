@@ -10,6 +10,7 @@ type has validate(), or the function may throw, and give the shapes and types of
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from common import ROOT, files, finish, headers, relative_name
@@ -18,7 +19,8 @@ BLOCK = re.compile(r"<!-- (from|output of) (\S+?)(?:: (\w+))? -->\n+```(\w*)\n(.
 MARK = re.compile(r"<!-- (?:from|output of) ")
 FENCED = re.compile(r"```.*?^```$", re.DOTALL | re.MULTILINE)
 COLUMNS = 120
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]*))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 NAME = re.compile(r"(?:class|struct|using) (?:\[\[\w+\]\] )?(\w+)|(operator<<|\w+)[({]")
 NOT_DECLARED = re.compile(r"\[\[deprecated|template <>|\w+::\w+::\w+\(|\)\s*->")  # also specializations, definitions, guides
 TENSOR = re.compile(r"\b(tensor[134]|tensor_stack)<(?!index_t)|\b(const_)?index_tensor3\b|\b[XY] const& ")
@@ -61,9 +63,23 @@ def check(page: Path) -> list[str]:
         elif expected.rstrip() != code.rstrip():
             errors.append(f"{place}: differs from {source}, which says:\n{expected}")
     for link in LINK.finditer(FENCED.sub("", text)):
-        if "://" not in link[1] and not link[1].startswith("mailto:") and not (page.parent / link[1]).exists():
+        target = page.parent / link[1] if link[1] else page
+        if "://" in link[1] or link[1].startswith("mailto:"):
+            continue
+        if not target.exists():
             errors.append(f"{relative_name(page)}: link to {link[1]}, which does not exist")
+        elif link[2] and link[2] not in anchors(target / "README.md" if target.is_dir() else target):
+            errors.append(f"{relative_name(page)}: link to #{link[2]}, which {relative_name(target)} does not have")
     return errors
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Returns the anchors that GitHub gives to the headings of a page."""
+    if page.suffix != ".md":
+        return set()
+    headings = HEADING.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def public_declarations(path: Path) -> Iterator[tuple[int, str, str]]:

@@ -52,11 +52,9 @@ result<T> run(problem const& p) {
   recipes::linformer_grads<T> grads{r.dq.view(), r.dk.view(), r.dv.view(), r.de.view(),
                                     r.df.view()};
   if (p.is_shared) params.f = {}, grads.df = {};
-  // [snippet]
   recipes::linformer<T, ss::exec::host> layer(ss::exec::host{2});
   layer.forward(params, r.y.view(), lengths_of(p.lengths));
   layer.backward(dy.view(), params, r.y.view(), grads);
-  // [/snippet]
   call_twice([&] { layer.backward(dy.view(), params, r.y.view(), grads); });
   return r;
 }

@@ -35,11 +35,9 @@ TEST_CASE("golden values") {
   tensor<std::uint32_t> rows({1, 2, 1});
   ss::exec::host const exec{};
   ss::scratch memory;
-  // [snippet]
-  ss::top_k<> const op(2);  // the 2 largest; ss::top_k<ss::ascending> selects the smallest
+  ss::top_k<> const op(2);
   op.forward(exec, x, largest.view(), rows.view(), memory);
   op.backward(exec, largest.view(), rows.view(), dx.view(), memory);
-  // [/snippet]
   CHECK(largest.elements() == std::vector<float>{7, 7});
   CHECK(rows.elements() == std::vector<std::uint32_t>{1, 3});
   CHECK(dx.elements() == std::vector<float>{0, 7, 0, 7, 0});

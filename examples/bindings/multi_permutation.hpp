@@ -10,7 +10,7 @@
 
 namespace bindings {
 
-/// `weights` are `[terms]`, of the accumulator's type.
+/// `weights` are `[components]`, of the accumulator's type.
 template <class Call>
 void multi_permutation(Call& call, std::string const& order, array const& x, array const& weights,
                        array const& y, optional_array const& perm, optional_array const& lengths) {
@@ -18,7 +18,7 @@ void multi_permutation(Call& call, std::string const& order, array const& x, arr
   with_element(x, [&](auto element) {
     using T = decltype(element);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const w = view1<A const>(weights, "[terms]");
+    auto const w = view1<A const>(weights, "[components]");
     auto const x_view = view3<T const>(x);
     op.forward(call.exec, x_view, w, view3<T>(y), saved_view(perm), call.memory,
                lengths_of(lengths));
@@ -33,10 +33,10 @@ void multi_permutation_backward(Call& call, array const& dy, array const& x, arr
   with_element(dy, [&](auto element) {
     using T = decltype(element);
     using A = typename ss::dtype_traits<T>::accumulator;
-    auto const w = view1<A const>(weights, "[terms]");
+    auto const w = view1<A const>(weights, "[components]");
     auto const dy_view = view3<T const>(dy);
     op.backward(call.exec, dy_view, view3<T const>(x), w, index_view(perm), view3<T>(dx),
-                view1<A>(dweights, "[terms]"), call.memory, lengths_of(lengths));
+                view1<A>(dweights, "[components]"), call.memory, lengths_of(lengths));
   });
 }
 

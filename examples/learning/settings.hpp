@@ -122,10 +122,10 @@ struct settings {
     add_number(app_, "position-deviation", config.rules.position_deviation);
     add_fraction(app_, "attention-dropout", request.attention_dropout);
     add_choice(app_, "block", request.block,
-               {{"pre_norm", "pre_norm"},
-                {"post_norm", "post_norm"},
-                {"gated", "gated"},
-                {"bare", "bare"}});
+               {{"pre_norm", block_kind::pre_norm},
+                {"post_norm", block_kind::post_norm},
+                {"gated", block_kind::gated},
+                {"bare", block_kind::bare}});
     add_integer(app_, "heads", request.heads, 1);
     for (auto const& [name, value] : {std::pair("inner", &request.inner),
                                       {"group", &request.group},

@@ -95,7 +95,7 @@ class matmul {
   detail::outcome<Exec> forward(Exec const& exec, A const& a, B const& b, C const& c,
                                 workspace memory = {}, mode_option mode = {}) const {
     using T = typename detail::view_of_heads_t<C>::value_type;
-    static_assert(runs_on(detail::can_read_memory<Exec>),
+    static_assert(detail::gemm_runs_on<Gemm>(detail::can_read_memory<Exec>),
                   "slicesort: matmul<Gemm> needs a Gemm for the memory of its execution policy: "
                   "cblas with exec::host, cublas with exec::cuda.");
     detail::matmul_forward<T> params;
@@ -104,10 +104,7 @@ class matmul {
     params.b = detail::input_heads_of<T>(b);
     params.c = detail::output_heads<T>(c);
     params.mode = mode.mode;
-    if constexpr (!std::is_same_v<Gemm, plain_gemm>)
-      params.gemm = {&gemm_, [](void const* gemm, CUstream_st* stream, gemm_call const& call) {
-                       return static_cast<Gemm const*>(gemm)->multiply(stream, call);
-                     }};
+    params.gemm = detail::callback_of(gemm_);
     auto const left = detail::describe("a", params.a, false, a_axes),
                right = detail::describe("b", params.b, false, b_axes),
                out = detail::describe("c", params.c, true, c_axes);
@@ -142,13 +139,6 @@ class matmul {
   };
   static constexpr detail::axis_names a_axes{"batch", "heads", "rows", "depth"},
       b_axes{"batch", "heads", "depth", "columns"}, c_axes{"batch", "heads", "rows", "columns"};
-
-  static constexpr bool runs_on(bool host_memory) {
-    if constexpr (std::is_same_v<Gemm, plain_gemm>)
-      return true;
-    else
-      return Gemm::host_memory == host_memory;
-  }
 
   // Shape of an operand for all samples and heads, which may be those of the other operand.
   static constexpr extents4 common(extents4 e, extents4 other) {

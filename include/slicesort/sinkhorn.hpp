@@ -51,12 +51,14 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Shapes** logits, y, dy, dlogits: `[batch, rows, columns]`, any strides (output strides must
 ///   not overlap).
 /// - **dtypes** float, double, float16, bfloat16, or any type with `dtype_traits`.
-/// - **Arithmetic** in the accumulator's type (double for double, float for all others) and in the
-///   log domain: exponents are relative to the largest of their sum, so nothing overflows if
-///   `logits / tau` does not. exp and log are implemented by the library. Each sum adds 64 terms at
-///   a time, in order. The error of T is proportional to `|logits / tau|` times the unit roundoff.
+/// - **Arithmetic** in the accumulator's type (double for double, float for all others), rounded
+///   once. Matrices of up to 256 elements multiply factors of rows and columns, whose exponents are
+///   separate numbers; larger ones add logarithms. Nothing overflows if `logits / tau` does not.
+///   exp and log are implemented by the library. Each sum adds 64 terms at a time, in order. The
+///   error of T is proportional to `|logits / tau|` times the unit roundoff.
 /// - **Masks** a logit of minus infinity gives an element of 0; rows and columns without any other
-///   logit are zeros, and the other sums are as if they were absent.
+///   logit are zeros, and the other sums are as if they were absent, but `rows / columns` counts
+///   them.
 /// - **Lengths** elements past a valid row or column are zeros, and do not count in the sums;
 ///   `rows / columns` counts valid ones. dlogits is zero there (unchanged if gradients accumulate).
 /// - **Saved** nothing; backward takes the logits, and repeats the half-steps.
@@ -67,9 +69,10 @@ SLICESORT_OPERATORS_BEGIN
 ///   same canonical NaN.
 /// - **Determinism** bit-identical for any backend, thread count, instruction set and split of the
 ///   batch.
-/// - **Cost** `half_steps + 1` exponentials per element, backward `3 * half_steps + 3`. Workspace:
-///   `2 * half_steps` vectors of rows or columns for the matrices that are processed at a time, and
-///   a tile per thread.
+/// - **Cost** one exponential per element, and some multiply-adds per half-step, for matrices of up
+///   to 256 elements; `half_steps + 1` exponentials per element for larger ones, backward
+///   `3 * half_steps + 3`. Workspace: `2 * half_steps` vectors of rows or columns for the matrices
+///   that are processed at a time (3 per half-step if they are small), and a tile per thread.
 class sinkhorn {
  public:
   /// Normalizes the rows and then the columns, `iterations` times (1..65536). `tau`, the

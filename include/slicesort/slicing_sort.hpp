@@ -23,6 +23,8 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Order** one total order on bits: -0 == +0; every NaN equal and above +inf; ties keep the
 ///   lower source row first, ascending and descending alike. Values move bit for bit.
 /// - **Saved** `perm`, 16-bit (length <= 65536) or 32-bit; or `no_saved`.
+/// - **Lengths** only valid rows are sorted; later rows, and their gradients, are copied, with the
+///   identity in `perm`.
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any thread count, instruction set and split of the batch.

@@ -219,7 +219,7 @@ class Papers(Case):
             (lambda: nn.SparseMix(8, 9, checkpoint_every=-1), "checkpoint_every is -1, must be"),
             (lambda: nn.SparseMix(8, 9)(torch.zeros(1, 10, 8)), "x has 10 rows, must have at most"),
             (lambda: nn.NoMixing(8, 0), "hidden is 0, must be an integer of at least 1"),
-            (lambda: nn.MultiPermutation(8, 0), "terms is 0"),
+            (lambda: nn.MultiPermutation(8, 0), "components is 0"),
             (lambda: nn.Conventions(dropout=1.0), "dropout is 1.0, must be at least 0 and below 1"),
             (lambda: nn.Conventions(norm_epsilon=-1.0), "norm_epsilon is -1.0, must be finite"),
             (lambda: nn.Conventions(weights="he"), "weights is 'he', must be one of xavier, torch"),

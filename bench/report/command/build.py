@@ -58,7 +58,7 @@ def choose_backends(options: argparse.Namespace) -> None:
 def install(*packages: str, needed: bool = True) -> None:
     process = subprocess.run([ROOT / "tests/install_deps", *packages], stdout=sys.stderr, check=False)
     if needed and process.returncode != 0:
-        raise Failed("a dependency of the bench is missing")
+        raise Failed(f"could not install {' '.join(packages)}")
 
 
 def install_dependencies() -> list[str]:

@@ -13,7 +13,6 @@ import textwrap
 import time
 from pathlib import Path
 
-from report.command.build import Failed as NotInstalled
 from report.command.build import output_of as git_output, python_with
 
 from .build import PROGRAM, Failed, build_program, output_of
@@ -177,7 +176,7 @@ if __name__ == "__main__":
     except UsageError as error:
         print(f"examples/learning/run: {error}", file=sys.stderr)
         sys.exit(2)
-    except (Failed, NotInstalled) as error:
+    except Failed as error:
         print(f"examples/learning/run: {error}", file=sys.stderr)
         sys.exit(1)
     except OSError as error:

@@ -4,17 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from report.command.build import install
+from report.command.build import Failed, install
 from report.command.build_progress import Build
 
 from .options import ROOT
 
 FOLDER = ROOT / "build/learning"
 PROGRAM = FOLDER / "examples/learning/slicesort_train"
-
-
-class Failed(Exception):
-    """A failure with exit status 1."""
 
 
 def build_program() -> Path:

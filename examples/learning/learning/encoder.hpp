@@ -64,7 +64,7 @@ struct encoder_config {
 ///         dx)`, for tensors `[batch, length, width]`. Forward keeps data for backward with
 ///         `context::keep`; backward overwrites dx. Rows past `context::lengths` are padding:
 ///         their values are undefined and need not be written.
-/// @tparam Block `pre_norm`, `post_norm` or `bare`.
+/// @tparam Block `pre_norm`, `post_norm`, `gated` or `bare`.
 template <class Mixer, class Block = pre_norm>
 class encoder final : public model<typename Mixer::element> {
  public:

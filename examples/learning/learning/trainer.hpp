@@ -26,7 +26,7 @@ struct training_config {
   unsigned threads = 1;    ///< does not change results
 };
 
-/// Trains a model. Steps after the first allocate nothing.
+/// Trains a model. Steps after the first allocate nothing, except in recipes (mixers/recipe.hpp).
 class trainer {
  public:
   trainer(model<float>& model, task const& source, training_config const& config)

@@ -18,11 +18,10 @@ std::unique_ptr<model<float>> make_encoder(model_request const& r,
     using encoder_type = encoder<mixers::any_mixer<>, decltype(block)>;
     return std::make_unique<encoder_type>(r.input, r.encoder, mixer, r.seed);
   };
-  if (r.block == "post_norm") return make(post_norm{});
-  if (r.block == "gated") return make(gated{});
-  if (r.block == "bare") return make(bare{});
-  if (r.block == "pre_norm") return make(pre_norm{});
-  throw task_error("--block is " + r.block + ", must be pre_norm, post_norm, gated or bare");
+  if (r.block == block_kind::post_norm) return make(post_norm{});
+  if (r.block == block_kind::gated) return make(gated{});
+  if (r.block == block_kind::bare) return make(bare{});
+  return make(pre_norm{});
 }
 
 }  // namespace learning

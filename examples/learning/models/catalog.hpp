@@ -13,11 +13,13 @@
 
 namespace learning {
 
+enum class block_kind { pre_norm, post_norm, gated, bare };
+
 /// Settings of a model, whose mixer is chosen by name.
 struct model_request {
   sample_shape input{};
   encoder_config encoder{};
-  std::string block = "pre_norm";
+  block_kind block = block_kind::pre_norm;
   index_t heads = 1;   ///< heads of attention, sort orders or shifts
   index_t inner = 0;   ///< channels of values (and queries and keys); 0: the width
   index_t group = 2;   ///< rows per CSP group; 0: all rows

@@ -18,11 +18,11 @@ void add_sorting(catalog& models) {
   add_projected<sorting<ss::haar_interleave>>(
       models, "sort-haar", "Sliceformer, order-interleave of the published code",
       [](auto& config, model_request const& r) { config.core.order.heads = r.heads; });
-  for (index_t const terms : {2, 4})
+  for (index_t const components : {2, 4})
     add_projected<multi_permutation<>>(
-        models, "multi-permutation-" + std::to_string(terms),
-        "Sliceformer, a mean of " + std::to_string(terms) + " powers of the permutation",
-        [terms](auto& config, model_request const&) { config.core.terms = terms; });
+        models, "multi-permutation-" + std::to_string(components),
+        "Sliceformer, a mean of " + std::to_string(components) + " powers of the permutation",
+        [components](auto& config, model_request const&) { config.core.components = components; });
   add_projected<max_exchange<>>(models, "max-exchange", "Sliceformer, the maximum to row 0");
   add_projected<shuffle<>>(models, "shuffle",
                            "channels shuffled by constants: Sliceformer's ablation");

@@ -52,9 +52,9 @@ class multi_permutation_core {
  public:
   using element = T;
   struct config {
-    index_t terms = 2;
+    index_t components = 2;
   };
-  multi_permutation_core(parameter_scope<T> const&, config const& options) : op_(options.terms) {}
+  multi_permutation_core(parameter_scope<T> const&, config const& c) : op_(c.components) {}
 
   void forward(context<T>& c, tensor3<T const> v, tensor3<T> y) {
     extents3 const e = v.extents();

@@ -55,9 +55,9 @@ class pathfinder final : public task {
     for (index_t a = 0; a < max_attempts; ++a) {
       content result{};
       pathfinder_scene::draws random{{size_.seed, static_cast<std::uint64_t>(first + a)}};
-      int const dashes = static_cast<int>(size_.dashes), each = dashes / 3;
+      int const dashes = static_cast<int>(size_.dashes), short_path = dashes / 3;
       if (!result.paths.add_targets(random, dashes)) continue;
-      for (int i = 0; i < 20 / each; ++i) result.paths.add_distractor(random, each);
+      for (int i = 0; i < 20 / short_path; ++i) result.paths.add_distractor(random, short_path);
       for (index_t i = 0; i < size_.single_dashes; ++i) result.paths.add_distractor(random, 1);
       add_disks(random, dashes, result);
       return result;

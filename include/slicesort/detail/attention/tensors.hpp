@@ -37,13 +37,6 @@ struct attention_lengths {
   tensor1<index_t const> keys, queries;
 };
 
-// Scale of a sample's scores: a number, or 1 / (number of valid keys).
-template <class A>
-SLICESORT_HD_INLINE A score_scale_of(double scale, bool per_key, index_t valid_keys) {
-  if (!per_key) return static_cast<A>(scale);
-  return valid_keys > 0 ? A(1) / static_cast<A>(valid_keys) : A(0);
-}
-
 struct head_index {
   index_t sample, head;
 };
@@ -76,13 +69,6 @@ SLICESORT_HD_INLINE void save_statistics(tensor4<A> const& state, head_index hea
                                          row_statistics<A> const& stats) {
   state(head.sample, head.head, row, 0) = stats.max;
   state(head.sample, head.head, row, 1) = stats.sum;
-}
-
-// Minus infinity, built from its bits, because with -ffast-math the compiler may assume that there
-// are no infinities.
-template <class A>
-SLICESORT_HD_INLINE A minus_infinity() {
-  return bit_cast<A>(static_cast<bits_t<A>>(sign_bit<bits_t<A>> | dtype_traits<A>::infinity));
 }
 
 SLICESORT_DETAIL_END

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 SLICESORT_DETAIL_BEGIN
 
@@ -21,6 +22,24 @@ struct gemm_callback {
     return evaluate != nullptr && evaluate(context, stream, call);
   }
 };
+// `gemm` must outlive the result.
+template <class Gemm>
+constexpr gemm_callback callback_of(Gemm const& gemm) {
+  if constexpr (std::is_same_v<Gemm, plain_gemm>)
+    return (void)gemm, gemm_callback{};
+  else
+    return {&gemm, [](void const* erased, CUstream_st* stream, gemm_call const& call) {
+              return static_cast<Gemm const*>(erased)->multiply(stream, call);
+            }};
+}
+// True if `Gemm` multiplies in the memory of a backend.
+template <class Gemm>
+constexpr bool gemm_runs_on(bool host_memory) {
+  if constexpr (std::is_same_v<Gemm, plain_gemm>)
+    return (void)host_memory, true;
+  else
+    return Gemm::host_memory == host_memory;
+}
 
 template <class T>
 constexpr element_kind kind_of_element() {

@@ -43,6 +43,7 @@ class unfused {
   }
   // Returns c + a * b, rounded twice.
   SLICESORT_HD A multiply_add(A a, A b, A c) const { return c + product(a, b); }
+  SLICESORT_HD A divide(A a, A b) const { return a / b; }
 
 #if SLICESORT_HIDDEN_ONE
  private:

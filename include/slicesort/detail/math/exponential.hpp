@@ -34,7 +34,8 @@ struct binary_format<double> {
   static constexpr int exp_terms = 14, log_terms = 12;
 };
 
-// Smallest and largest normal values. Replace std::numeric_limits, which has no device functions.
+// Smallest and largest normal values. They replace std::numeric_limits, which has no device
+// functions.
 template <class A>
 SLICESORT_HD_INLINE A min_normal() {
   return bit_cast<A>(typename binary_format<A>::integer{1} << binary_format<A>::fraction_bits);
@@ -42,6 +43,13 @@ SLICESORT_HD_INLINE A min_normal() {
 template <class A>
 SLICESORT_HD_INLINE A max_finite() {
   return bit_cast<A>(dtype_traits<A>::infinity - 1);
+}
+
+// Built from its bits, because with -ffast-math the compiler may assume that there are no
+// infinities.
+template <class A>
+SLICESORT_HD_INLINE A minus_infinity() {
+  return bit_cast<A>(~typename binary_format<A>::integer{0} << binary_format<A>::fraction_bits);
 }
 
 // Returns `value` if `mask` is all ones, and 0 if `mask` is zero. A branch would prevent

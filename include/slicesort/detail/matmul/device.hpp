@@ -98,10 +98,7 @@ struct matmul_kernel {
 };
 
 template <>
-struct device_implementation<matmul_op> {
-  template <class T, class Grid>
-  static void plan(Grid const&, matmul_shape const&, arena&) {}
-
+struct device_implementation<matmul_op> : needs_no_workspace {
   template <class Grid, class T>
   static void forward(Grid const& grid, matmul_forward<T> const& params, workspace) {
     multiply_by_gemm(

@@ -15,10 +15,7 @@
 SLICESORT_DETAIL_BEGIN
 
 template <>
-struct device_implementation<merge_attention_op> {
-  template <class T, class Grid>
-  static void plan(Grid const&, extents4 const&, arena&) {}
-
+struct device_implementation<merge_attention_op> : needs_no_workspace {
   template <class Grid, class T>
   static void forward(Grid const& grid, merge_attention_forward<T> const& params, workspace) {
     constexpr int vector_width = 16 / static_cast<int>(sizeof(T));

@@ -21,13 +21,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-template <class A>
-struct merge_arithmetic {
-  unfused<A> arithmetic{};
-  SLICESORT_HD A multiply_add(A a, A b, A c) const { return arithmetic.multiply_add(a, b, c); }
-  SLICESORT_HD A divide(A a, A b) const { return a / b; }
-};
-
 // A functor instead of a lambda, because nvcc compiles merge_weights for host and device.
 template <class A>
 struct statistics_list {
@@ -81,15 +74,12 @@ class merge_task {
   merge_attention_forward<T> const& params_;
   merge_row_fn<T> const merge_row_;
   index_t const sample_;
-  merge_arithmetic<A> ops_;
+  unfused<A> ops_;
   merged_row<T> row_;
 };
 
 template <>
-struct host_implementation<merge_attention_op> {
-  template <class T>
-  static void plan(host_exec const&, extents4 const&, arena&) {}
-
+struct host_implementation<merge_attention_op> : needs_no_workspace {
   template <class T>
   static void forward(host_exec const& exec, merge_attention_forward<T> const& params, workspace);
 };

@@ -90,7 +90,7 @@ struct sinkhorn_loops {
       ops.store(math::difference(ops, minuend, sum[l]), address);
     }
   }
-  // Returns what the exponents of the matrix of a half-step have beside the potentials, so that
+  // Returns the offset of the exponents of a half-step's matrix beside the potentials, with which
   // columns sum to 1, too: -log(rows / columns) if it normalizes columns, and 0 for rows.
   static SLICESORT_SUMS_INLINE Value exponent_offset(Ops const& ops, bool rows,
                                                      Value const& log_ratio) {

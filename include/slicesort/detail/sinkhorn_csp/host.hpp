@@ -30,15 +30,11 @@ SLICESORT_DETAIL_BEGIN
 // Implements the worker interface of sinkhorn.hpp for one host thread, with one lane per channel of
 // a task. Results do not depend on the number of lanes.
 template <class A, int Lanes>
-struct sinkhorn_host_worker {
+struct sinkhorn_host_worker : unfused<A> {
   static constexpr int lanes = Lanes;
   static constexpr index_t first = 0, stride = 1;
-  unfused<A> arithmetic{};
 
   SLICESORT_HD void sync() const {}
-  SLICESORT_HD A product(A a, A b) const { return arithmetic.product(a, b); }
-  SLICESORT_HD A multiply_add(A a, A b, A c) const { return arithmetic.multiply_add(a, b, c); }
-  SLICESORT_HD A divide(A a, A b) const { return a / b; }
 };
 
 template <>

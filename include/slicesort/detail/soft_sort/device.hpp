@@ -63,7 +63,7 @@ struct device_implementation<soft_operation<Form, Order>> {
     if (e.empty()) return;
     arena memory(w);
     layout<T> const buffers(memory, grid, e);
-    transpose_columns_kernel<T, Order, Form::ranks> kernel{};
+    gradient_columns_kernel<T, Order, Form::ranks> kernel{};
     kernel.config = params.config;
     kernel.inverse_strength = inverse_strength(params.config.strength);
     kernel.dy = params.dy;

@@ -24,10 +24,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-struct pool_math : unfused<double> {
-  SLICESORT_HD double divide(double a, double b) const { return a / b; }
-};
-
 #define SLICESORT_TARGET_INCLUDE <slicesort/detail/soft_sort/host/exponentials.inl>
 #define SLICESORT_TARGET_FMA
 #include <slicesort/detail/host/simd/foreach_target.inl>
@@ -68,7 +64,7 @@ class soft_column_solver {
     T* const values = column.values + (rows == 0 ? 0 : first);
     double const sign = ascends != Ranks ? -1 : 1;
     auto const value = [=](index_t row) { return sign * widened(values[row * step]); };
-    pool_math math{};
+    unfused<double> math{};
     isotonic_regression<Ranks, Entropic> const regression(inverse_, rows, value);
     double* const exponentials = column.exponentials;
     if (regression.shares_scale) {
@@ -98,7 +94,7 @@ class soft_column_solver {
   void backward(soft_column<T> const& column, bool ascends) const {
     std::uint32_t const* const perm = column.perm;
     pool_gradient<Ranks, Entropic> const gradients{inverse_, ascends != Ranks ? -1.0 : 1.0};
-    pool_math math{};
+    unfused<double> math{};
     auto const gradient = [&](index_t n) { return widened(column.values[Ranks ? perm[n] : n]); };
     double* const exponentials = column.exponentials;
     if constexpr (Entropic) {
@@ -241,9 +237,9 @@ struct host_implementation<soft_operation<Form, Order>> {
     });
   }
   template <bool Entropic, class T>
-  static void transpose_chunk(isa set, soft_sort_backward<Form, Order, T> const& params,
-                              column_chunk const& columns, index_t rows,
-                              thread_layout<T> const& local) {
+  static void backward_chunk(isa set, soft_sort_backward<Form, Order, T> const& params,
+                             column_chunk const& columns, index_t rows,
+                             thread_layout<T> const& local) {
     index_t const channels = params.dy.extents().channels;
     soft_column_solver<Form::ranks, Entropic, T> const solver(params.config.strength, set,
                                                               local.stack);
@@ -307,9 +303,9 @@ void host_implementation<soft_operation<Form, Order>>::backward(
     thread_layout<T> const local = buffers[thread];
     index_t const rows = valid_rows(params.lengths, columns.batch, e.length);
     if (params.config.entropic)
-      transpose_chunk<true>(exec.instructions, params, columns, rows, local);
+      backward_chunk<true>(exec.instructions, params, columns, rows, local);
     else
-      transpose_chunk<false>(exec.instructions, params, columns, rows, local);
+      backward_chunk<false>(exec.instructions, params, columns, rows, local);
   });
 }
 

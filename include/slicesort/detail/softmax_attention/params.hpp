@@ -114,21 +114,10 @@ struct attention_traits<materialized<Gemm>> {
   template <class T>
   using state = T;
   static constexpr bool saves_weights = true;
-  static constexpr bool runs_on(bool host_memory) {
-    if constexpr (std::is_same_v<Gemm, plain_gemm>)
-      return true;
-    else
-      return Gemm::host_memory == host_memory;
-  }
+  static constexpr bool runs_on(bool host_memory) { return gemm_runs_on<Gemm>(host_memory); }
   static constexpr products multiply(materialized<Gemm> const&) { return products::exact; }
   static constexpr gemm_callback gemm(materialized<Gemm> const& algorithm) {
-    if constexpr (std::is_same_v<Gemm, plain_gemm>)
-      return {};
-    else
-      return {&algorithm.gemm,
-              [](void const* erased_gemm, CUstream_st* stream, gemm_call const& call) {
-                return static_cast<Gemm const*>(erased_gemm)->multiply(stream, call);
-              }};
+    return callback_of(algorithm.gemm);
   }
 };
 

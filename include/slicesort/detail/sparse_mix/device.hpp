@@ -56,7 +56,7 @@ struct device_implementation<sparse_mix_op> {
         copy_rows(grid, chain);
         continue;
       }
-      pack_weights(grid, chain, 0, params.config.factors, false);
+      pack_weights(grid, chain, 0, params.config.factors);
       run_factors(grid, chain, 0, params.config.factors);
     }
   }
@@ -80,7 +80,7 @@ struct device_implementation<sparse_mix_op> {
       } else if (params.needs_weight_gradient) {
         backward_with_weights(grid, params, buffers, chain, first_sample);
       } else {
-        pack_weights(grid, chain, 0, params.config.factors, true);
+        pack_weights(grid, chain, 0, params.config.factors);
         run_factors(grid, chain, 0, params.config.factors);
       }
     }
@@ -116,7 +116,7 @@ struct device_implementation<sparse_mix_op> {
       factors.links = shape.links;
       factors.length = e.length;
       factors.weights = memory.take<A>(per_chunk(links * e.length));
-      factors.jumps = memory.take<std::uint32_t>(per_chunk(links));
+      factors.distances = memory.take<std::uint32_t>(per_chunk(links));
       index_t const elements = e.length * e.channels;
       for (T*& buffer : intermediate)
         buffer = memory.take<T>(per_chunk(shape.factors > 1 ? elements : 0));
@@ -199,10 +199,10 @@ struct device_implementation<sparse_mix_op> {
       if (buffers.factors_per_segment > 1 && end - begin > 1) {
         recomputing.input = input_of(begin);
         recomputing.output = recomputing.states[end - begin - 2];
-        pack_weights(grid, recomputing, begin, end - 1, false);
+        pack_weights(grid, recomputing, begin, end - 1);
         run_factors(grid, recomputing, begin, end - 1);
       }
-      pack_weights(grid, chain, begin, end, true);
+      pack_weights(grid, chain, begin, end);
       for (index_t last = end; last > begin;) {
         index_t const first_factor = std::max(begin, last - buffers.factors_per_pass);
         pass.output = first_factor == 0 ? chain.output : chain.intermediate[next];

@@ -120,9 +120,9 @@ struct host_implementation<top_k_op<Order>> {
       column.keys = scratch.keys + c * scratch.pitch;
       column.rows = static_cast<std::size_t>(tile.valid[c]);
       column.k = std::min(column.rows, static_cast<std::size_t>(params.config.k));
-      column.descending_mask = tile.flip[c];
+      column.descending_mask = tile.descending_mask[c];
       column.by_index = params.config.by_index;
-      column.nan_last = params.config.nan_last && tile.flip[c] != 0;
+      column.nan_last = params.config.nan_last && tile.descending_mask[c] != 0;
       if (column.k > 0) store(tile, c, select_rows(set, column), column.k);
       for (index_t i = tile.valid[c]; i < std::min(tile.rows, tile.stored_rows); ++i)
         copy_tile_row(tile, c, i, i);

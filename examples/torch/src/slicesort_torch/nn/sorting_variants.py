@@ -9,20 +9,20 @@ from .projected import Projected
 
 
 class MultiPermutation(Projected):
-    """The mean of the first `terms` powers of each channel's sorting permutation (Sliceformer,
+    """The mean of the first `components` powers of each channel's sorting permutation (Sliceformer,
     first version): [batch, length, width] to the same shape."""
 
-    def __init__(self, width: int, terms: int = 2, **projections) -> None:
+    def __init__(self, width: int, components: int = 2, **projections) -> None:
         super().__init__(width, **projections)
-        self.terms = require_int("terms", terms)
+        self.components = require_int("components", components)
 
     def mix(self, v: Tensor, lengths: Tensor | None) -> Tensor:
         accumulator = torch.float64 if v.dtype is torch.float64 else torch.float32
-        weights = torch.full((self.terms,), 1 / self.terms, dtype=accumulator, device=v.device)
+        weights = torch.full((self.components,), 1 / self.components, dtype=accumulator, device=v.device)
         return F.multi_permutation(v, weights, lengths=lengths)
 
     def extra_repr(self) -> str:
-        return f"terms={self.terms}"
+        return f"components={self.components}"
 
 
 class MaxExchange(Projected):

@@ -34,7 +34,7 @@ def multi_permutation(x, weights, order="ascending", lengths=None):
     """`y = sum over k = 1 .. components of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
     multi-permutation).
 
-    x, y: `[batch, length, channels]`; weights: `[terms]`, cast to float32, or to float64 if x is float64. Orders and
+    x, y: `[batch, length, channels]`; weights: `[components]`, cast to float32, or to float64 if x is float64. Orders and
     dtypes as in `slicing_sort`.
     """
     require_text("order", order)

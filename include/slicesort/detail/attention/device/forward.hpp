@@ -108,7 +108,8 @@ struct attention_forward_kernel {
       scores s;
       s.clear();
       multiply_qk(block, smem, s, key, end, qk_chunks);
-      if (tests_each_key<Mask> || !scales_later || !is_covered(smem, key))
+      if (tests_each_key<Mask> || !scales_later ||
+          !tile_is_covered(mask, *smem.task, *smem.bounds, queries_per_block(), key, keys_per_tile))
         add_bias(block, smem, s, key, scales_later);
       rows.weigh(block, s, out);
       if constexpr (Weights::supports_dropout)
@@ -148,13 +149,6 @@ struct attention_forward_kernel {
     }
     stage_ranges(block, mask_of(mask, head), smem.ranges, smem.bounds, first, queries_per_block(),
                  queries, keys);
-  }
-  SLICESORT_HD_INLINE bool is_covered(memory const& smem, index_t key) const {
-    if constexpr (is_sparse<Mask>)
-      return tile_is_covered(mask, *smem.task, *smem.bounds, queries_per_block(), key,
-                             keys_per_tile);
-    else
-      return smem.bounds->covers(key, key + keys_per_tile);
   }
   // First tile from `key` on with a key that is visible to any of the queries.
   SLICESORT_HD_INLINE index_t next_visible_tile(memory const& smem, index_t key,

@@ -10,13 +10,7 @@
 #include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>
 
-#include <limits>
-
 SLICESORT_DETAIL_BEGIN
-
-// Minus infinity, as a variable because device code cannot call numeric_limits.
-template <class A>
-inline constexpr A min_score = -std::numeric_limits<A>::infinity();
 
 // Mask of a head; a reference to `mask` if all heads share it.
 template <class Mask>
@@ -140,7 +134,7 @@ SLICESORT_HD_INLINE void stage_bias(Block& block, T* bias_tile, int rows, Mask c
     int const query = Transposed ? column : row;
     index_t const key = first_key + (Transposed ? row : column);
     key_range const range = ranges[query];
-    T value = static_cast<T>(min_score<accumulator_t<T>>);
+    T value = static_cast<T>(minus_infinity<accumulator_t<T>>());
     if (range.first <= key && key < range.last && allows_key(mask, first_query + query, key))
       value = bias.data == nullptr
                   ? static_cast<T>(0.0f)

@@ -119,7 +119,8 @@ struct attention_config {
   // Scale of the scores of a head, in type A.
   template <class A>
   A scale_of(attention_head const& head) const {
-    return score_scale_of<A>(scale, scale_per_key, head.keys);
+    if (!scale_per_key) return static_cast<A>(scale);
+    return head.keys > 0 ? A(1) / static_cast<A>(head.keys) : A(0);
   }
 
   template <class Params>

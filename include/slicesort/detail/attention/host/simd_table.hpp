@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIMD kernels of softmax_attention, as a table of function pointers.
+// SIMD kernels of softmax and pointwise attention, as a table of function pointers.
 #pragma once
 
 #include <slicesort/detail/attention/host/tile.hpp>

@@ -129,7 +129,7 @@ struct attention_rows {
     A last_scores[row_lanes];
     index_t const full = count / row_lanes * row_lanes;
     for (int i = 0; i < row_lanes; ++i)
-      last_scores[i] = full + i < count ? row[full + i] : lowest_score();
+      last_scores[i] = full + i < count ? row[full + i] : detail::minus_infinity<A>();
     for (index_t j = 0; j < full; j += lanes::count) max = max_lanes(max, load_lanes<V>(row + j));
     for (int j = 0; j < row_lanes; j += lanes::count)
       max = max_lanes(max, load_lanes<V>(last_scores + j));
@@ -182,7 +182,6 @@ struct attention_rows {
   static SLICESORT_INLINE uint_lanes splat_uint(lane_uint<A> value) {
     return broadcast<uint_lanes>(value);
   }
-  static SLICESORT_INLINE A lowest_score() { return detail::bit_cast<A>(minus_infinity_bits); }
   static SLICESORT_INLINE V fma_sum(V const& a, V const& b) {
     return fused_lanes(a, lanes::splat(A(1)), b);
   }

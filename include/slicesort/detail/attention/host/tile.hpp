@@ -54,7 +54,7 @@ struct online_softmax_params {
   lane_range lanes{};
 };
 
-// Function of each score that gives its weight, instead of the softmax: a policy of
+// Rule of the weights of scores: the softmax, or a function of each score, which is a policy of
 // pointwise_attention, type-erased.
 struct score_weights {
   enum class function_kind : unsigned char { softmax, laplace, squared_relu, custom };

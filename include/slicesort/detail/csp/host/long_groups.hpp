@@ -84,7 +84,7 @@ class csp_long_groups {
     column_tile<T> sort_tile = make_sort_tile(std::min(tile.group, tile.rows - first_row), width);
     sort_tile.x = tile.scratch.columns + lane * tile.scratch.pitch + first_row;
     sort_tile.x_layout = contiguous_layout(tile.scratch.pitch, width);
-    for (int k = 0; k < width; ++k) sort_tile.flip[k] = tile.descending_mask[lane + k];
+    for (int k = 0; k < width; ++k) sort_tile.descending_mask[k] = tile.descending_mask[lane + k];
     tile_operand const to_layout = slice_layout(tile.to_layout, lane, width);
     tile_operand const order_layout =
         tile.order == nullptr ? to_layout : slice_layout(tile.order_layout, lane, width);

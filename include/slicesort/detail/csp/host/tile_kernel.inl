@@ -164,7 +164,7 @@ class csp_tile_kernel {
     sort_tile.perm_layout = narrows_order ? stage : tile_.order_layout;
     sort_tile.perm_width = index_width::bits16;
     sort_tile.width = tile_.width, sort_tile.ragged = false, sort_tile.group = tile_.group;
-    std::memcpy(sort_tile.flip, tile_.descending_mask, sizeof sort_tile.flip);
+    std::memcpy(sort_tile.descending_mask, tile_.descending_mask, sizeof sort_tile.descending_mask);
     sort_tile.stream = tile_.stream;
     sort_tile.stream_perm =
         !narrows_order && tile_.stream && tile_.order_layout.has_whole_cache_lines(tile_.order, 2);

@@ -38,7 +38,8 @@ struct pitched_rows {
 };
 
 // Arguments of a product: c = scale * (a * b). With `accumulate`, c = scale * (c * factors + a *
-// b). With `separate_sum`, c = c * c_scale + scale * (a * b), where the sum a * b starts from 0.
+// b). With `separate_sum` instead, c = c * c_scale + scale * (a * b), where the sum a * b starts
+// from 0.
 template <class A>
 struct product_params {
   struct extent {

@@ -52,7 +52,7 @@ struct micro_kernel {
       A const* b = has_depth ? params.b.data + column : nullptr;
       A* const c = params.c.data + row * params.c.pitch + column;
       V sum[std::size_t{rows}][std::size_t{Across}] = {};
-      if (params.epilogue.accumulate && !params.epilogue.separate_sum)
+      if (params.epilogue.accumulate)
         unrolled<rows * Across>([&](auto n) {
           int const i = n / Across, j = n % Across;
           sum[i][j] = load_lanes<V>(c + i * params.c.pitch + j * width);

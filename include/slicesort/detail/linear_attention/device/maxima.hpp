@@ -13,11 +13,6 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Maximum of an empty set.
-template <class A>
-SLICESORT_HD_INLINE A max_identity() {
-  return -bit_cast<A>(dtype_traits<A>::infinity);
-}
 // Maximum that ignores NaN in `b`.
 struct max_op {
   template <class A>
@@ -43,7 +38,7 @@ struct row_maxima_kernel : row_tiles {
     SLICESORT_NO_UNROLL
     for (int begin = 0; begin < linear_tile; begin += linear_threads / lanes) {
       int const row = begin + block.rank() / lanes;
-      A maximum = max_identity<A>();
+      A maximum = minus_infinity<A>();
       if (row < position.rows)
         for (index_t k = lane; k < width; k += lanes)
           maximum = max_op{}(maximum, values[(position.row_offset + row) * width + k]);
@@ -80,11 +75,11 @@ struct key_maxima_kernel {
                   end = begin + rows_per_thread < keys.rows ? begin + rows_per_thread : keys.rows;
     A* const rows = maxima + pair * keys.rows;
     max_op const max;
-    A maximum = max_identity<A>();
+    A maximum = minus_infinity<A>();
     for (index_t j = begin; j < end && j < valid; ++j) maximum = max(maximum, rows[j]);
     partial[block.rank()] = maximum;
     block.sync();
-    maximum = valid > 0 ? max_identity<A>() : A(0);
+    maximum = valid > 0 ? minus_infinity<A>() : A(0);
     int const thread_count = causal ? block.rank() : linear_threads;
     for (int i = 0; i < thread_count && valid > 0; ++i) maximum = max(maximum, partial[i]);
     for (index_t j = begin; j < end; ++j) {

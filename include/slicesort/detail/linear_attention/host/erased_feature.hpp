@@ -36,13 +36,4 @@ struct erased_feature {
   }
 };
 
-// Scalar arithmetic that feature_math.hpp requires.
-template <class A>
-struct scalar_arithmetic {
-  SLICESORT_HD A fused_multiply_add(A a, A b, A c) const {
-    return detail::fused_multiply_add(a, b, c);
-  }
-  SLICESORT_HD A divide(A a, A b) const { return a / b; }
-};
-
 SLICESORT_DETAIL_END

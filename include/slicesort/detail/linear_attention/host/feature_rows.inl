@@ -62,7 +62,7 @@ class feature_rows {
 
   // Computes the maximum of the first `width` elements of each row, ignoring NaN.
   static void compute_row_maxima(A const* from, index_t pitch, index_t width, int rows, A* maxima) {
-    constexpr A minus_infinity = -std::numeric_limits<A>::infinity();
+    A const minus_infinity = detail::minus_infinity<A>();
     index_t const full_width = width / count * count;
     for (int i = 0; i < rows; ++i, from += pitch) {
       V maximum = lanes::splat(minus_infinity);

@@ -250,7 +250,7 @@ class tile_features {
       std::fill(memory.row_scalars.factor, memory.row_scalars.factor + padded, config_.x_scale);
     } else {
       compute_squares(memory, padded, memory.row_scalars.factor);
-      scalar_arithmetic<A> ops;
+      library_arithmetic<A> ops;
       for (int i = 0; i < padded; ++i) {
         A const norm = row_norm(ops, memory.row_scalars.factor[i], width_.channels,
                                 contiguous_row<A>{memory.x + i * width_.channels});
@@ -274,7 +274,7 @@ class tile_features {
         {memory.x, width_.channels},
         {w_.gradient, width_.channels},
         {static_cast<int>(padded_rows(config_.w_rows)), static_cast<int>(width_.channels), rows}};
-    product.epilogue.accumulate = product.epilogue.separate_sum = true;
+    product.epilogue.separate_sum = true;
     multiply(product);
   }
   void compute_dx(feature_memory<A> const& memory, int padded) const {

@@ -26,9 +26,7 @@ struct linear_noncausal : linear_task<T> {
   static void sum_keys(interleaved_heads<linear_noncausal>& heads) {
     index_t const keys = heads.first().head.keys;
     if (heads.first().has_maximum()) {
-      heads.for_each([](linear_noncausal& task) {
-        *task.memory.maxima = -std::numeric_limits<A>::infinity();
-      });
+      heads.for_each([](linear_noncausal& task) { *task.memory.maxima = minus_infinity<A>(); });
       heads.for_each_tile(
           keys, [](linear_noncausal& task, index_t first) { task.update_maximum(first); });
     }

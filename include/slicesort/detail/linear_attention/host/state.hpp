@@ -175,7 +175,7 @@ class linear_task {
         rhs,
         {sums.matrix, width.values},
         {static_cast<int>(padded_rows(shape.feature.count)), static_cast<int>(width.values), rows}};
-    product.epilogue.accumulate = product.epilogue.separate_sum = true;
+    product.epilogue.separate_sum = true;
     product.epilogue.c_scale = decay;
     multiply(product);
     kernels.add_column_sums(
@@ -198,7 +198,7 @@ class linear_task {
   // Evaluates the divisors of memory.weight_sums. Stores 1 / D(d) to memory.inverse_divisors, and
   // D'(d) / D(d) to `slopes`.
   void evaluate_divisors(int rows, A* slopes) const {
-    scalar_arithmetic<A> const ops;
+    library_arithmetic<A> const ops;
     for (int i = 0; i < rows; ++i) {
       auto const terms = evaluate_divisor(ops, divisor, memory.weight_sums[i]);
       memory.inverse_divisors[i] = terms.inverse;

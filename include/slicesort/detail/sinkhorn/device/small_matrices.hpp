@@ -64,8 +64,7 @@ struct small_matrices_kernel {
     arrays const tiles = shared(block);
     extents3 const e = logits.extents();
     index_t const sample = first_sample + block.index() * threads;
-    A const minus_infinity = -bit_cast<A>(dtype_traits<A>::infinity);
-    load(block, logits, sample, minus_infinity, tiles.x);
+    load(block, logits, sample, minus_infinity<A>(), tiles.x);
     if constexpr (Backward) load(block, dy, sample, A(0), tiles.dy);
     block.sync();
     if (sample + block.rank() < e.batch) run(block, sample + block.rank(), tiles);

@@ -57,11 +57,12 @@ class large_matrix {
         params_(params),
         batch_(batch),
         size_(size_of_sample(params, batch)),
-        log_ratio_(log_ratio_of<A>(size_)),
         vectors_(vectors.vectors),
         tiles_(tiles),
         first_thread_(first_thread),
         exec_(exec) {
+    unfused<double> ops;
+    log_ratio_ = size_.template log_ratio<A>(ops);
     std::fill_n(vectors_.potentials, vectors_.pitch, A(0));
   }
 
@@ -177,7 +178,7 @@ class large_matrix {
   Params const& params_;
   index_t batch_;
   matrix_size size_;
-  A log_ratio_;
+  A log_ratio_{};
   step_vectors<A> vectors_;
   per_thread<large_matrix_tiles<A>, sinkhorn_shape> const& tiles_;
   unsigned first_thread_;

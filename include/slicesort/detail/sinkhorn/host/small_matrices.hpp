@@ -67,13 +67,13 @@ class small_matrices {
 
   void forward() {
     buffers_.vectors.keeps_all = false;
-    load(params_.logits, buffers_.x, minus_infinity());
+    load(params_.logits, buffers_.x, minus_infinity<A>());
     kernels_.forward(make_tile());
     store(buffers_.x, params_.y, grad_mode::overwrite);
   }
   void backward() {
     buffers_.vectors.keeps_all = true;
-    load(params_.logits, buffers_.x, minus_infinity());
+    load(params_.logits, buffers_.x, minus_infinity<A>());
     load(params_.dy, buffers_.dy, A(0));
     kernels_.backward(make_tile());
     store(buffers_.x, params_.dlogits, params_.mode);
@@ -81,10 +81,6 @@ class small_matrices {
 
  private:
   static constexpr index_t lanes = sinkhorn_lanes<A>;
-
-  static A minus_infinity() {
-    return bit_cast<A>(static_cast<bits_t<A>>(dtype_traits<A>::infinity | sign_bit<bits_t<A>>));
-  }
 
   matrix_tile<A> make_tile() const {
     extents3 const e = params_.logits.extents();

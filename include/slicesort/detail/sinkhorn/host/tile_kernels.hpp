@@ -48,17 +48,6 @@ struct tile_terms {
   A inverse_tau;
 };
 
-// Arithmetic of log_ratio on the host.
-struct log_ratio_arithmetic : unfused<double> {
-  SLICESORT_HD double divide(double a, double b) const { return a / b; }
-};
-template <class A>
-A log_ratio_of(matrix_size size) {
-  if (size.rows == size.columns) return A(0);
-  log_ratio_arithmetic ops;
-  return size.template log_ratio<A>(ops);
-}
-
 template <class T>
 struct sinkhorn_kernels {
   using A = accumulator_t<T>;

@@ -122,8 +122,9 @@ struct solve_columns_kernel {
   }
 };
 
+// Computes the gradient of each column.
 template <class T, class Order, bool Ranks>
-struct transpose_columns_kernel {
+struct gradient_columns_kernel {
   static constexpr int max_threads = 64;
 
   soft_sort_config<Order> config;
@@ -142,9 +143,9 @@ struct transpose_columns_kernel {
     column_index const column = column_index_of(columns.first + i, dy.extents().channels);
     index_t const length = dy.extents().length, rows = valid_rows(lengths, column.batch, length);
     if (config.entropic)
-      transpose<true>(block, i, column, rows);
+      compute_gradients<true>(block, i, column, rows);
     else
-      transpose<false>(block, i, column, rows);
+      compute_gradients<false>(block, i, column, rows);
     // dx may be dy, which has been read.
     index_column const source_rows(perm, column);
     column_of<T> const gradients(dx, column);
@@ -161,7 +162,8 @@ struct transpose_columns_kernel {
 
  private:
   template <bool Entropic, class Block>
-  SLICESORT_HD void transpose(Block& block, index_t i, column_index column, index_t rows) const {
+  SLICESORT_HD void compute_gradients(Block& block, index_t i, column_index column,
+                                      index_t rows) const {
     block_pool_math<Block> math{block};
     bool const is_ascending = ascends(config.order, column.channel, dy.extents().channels);
     pool_gradient<Ranks, Entropic> const gradients{inverse_strength,

@@ -46,7 +46,8 @@ struct query_stats_kernel {
     query_stats<A> result{A(0), A(0), delta, A(0)};
     if (valid && state.data() != nullptr) {
       row_statistics<A> const saved = load_statistics(state, head, row);
-      if (saved.max != min_score<A>) result.max = saved.max, result.inv_sum = A(1) / saved.sum;
+      if (saved.max != minus_infinity<A>())
+        result.max = saved.max, result.inv_sum = A(1) / saved.sum;
     }
     stats[flat_head * extents.length + row] = result;
   }

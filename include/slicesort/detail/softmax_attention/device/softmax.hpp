@@ -67,7 +67,7 @@ struct softmax_forward {
 
     SLICESORT_HD_INLINE row_state(softmax_forward const&, A scale, bool scales_scores)
         : scales(scales_scores), exp_factor(exp_factor_of<T>(scales_scores ? scale : A(1))) {
-      max.fill(min_score<A>), sum.fill(A(0));
+      max.fill(minus_infinity<A>()), sum.fill(A(0));
     }
 
     // Turns S into P = exp(S - m) with the running maximum m, and rescales the outputs and the sum.
@@ -79,7 +79,7 @@ struct softmax_forward {
       SLICESORT_UNROLL
       for (int row = 0; row < s.lane_rows; ++row) {
         A const new_max = row_max(block, s, row, max[row], max_of);
-        A const base = new_max == min_score<A> ? A(0) : new_max;
+        A const base = new_max == minus_infinity<A>() ? A(0) : new_max;
         A const rescale = exp_scaled<T>(block, max[row] - base, exp_factor);
         max[row] = new_max;
         for_each_in_row(s, row,
@@ -111,7 +111,7 @@ struct softmax_forward {
           A const row_max = scales ? max[i] * scale() : max[i];
           save_statistics(
               weights.state, task.head, row,
-              row_statistics<A>{valid ? row_max : min_score<A>, valid ? row_sum : A(0)});
+              row_statistics<A>{valid ? row_max : minus_infinity<A>(), valid ? row_sum : A(0)});
         }
       }
     }

@@ -80,7 +80,7 @@ struct softmax_rows_kernel {
   SLICESORT_HD void operator()(Block& block) const {
     head_chunk::position const pos = chunk.position_of(block.index(), block.rank());
     int const lane = block.rank() % 32;
-    constexpr A masked = min_score<A>;
+    A const masked = minus_infinity<A>();
     bool const valid =
         pos.has_row && pos.row < valid_rows(lengths.queries, chunk.sample, chunk.queries);
     index_t const keys = valid_rows(lengths.keys, chunk.sample, chunk.keys);

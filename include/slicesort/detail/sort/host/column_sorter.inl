@@ -17,7 +17,7 @@ class column_sorter {
         column_(column),
         count_(static_cast<std::size_t>(tile.valid[column])),
         memory_(count_, tile.scratch) {
-    for (bits& mask : descending_mask_) mask = tile.flip[column];
+    for (bits& mask : descending_mask_) mask = tile.descending_mask[column];
   }
 
   // Returns false if some value cannot be restored without its index and the codec has no indices.

@@ -86,7 +86,7 @@ class radix_tile {
     output_column out;
     out.keys = keys_ + pitch_ * c, out.rows = rows_ + pitch_ * c;
     out.x = tile.x + tile.x_layout.start[c], out.x_pitch = tile.x_layout.pitch;
-    out.descending_mask = tile.flip[c], out.lossy = lossy;
+    out.descending_mask = tile.descending_mask[c], out.lossy = lossy;
     std::size_t const n = static_cast<std::size_t>(tile.valid[c]);
     for (index_t i = tile.valid[c]; i < tile.rows; ++i)
       out.copy_unchanged(static_cast<std::uint32_t>(i));

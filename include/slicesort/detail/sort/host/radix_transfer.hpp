@@ -35,7 +35,7 @@ bits_t<T> load_column(column_tile<T> const& tile, int c, bits_t<T>* keys) {
   for (index_t i = 0; i < tile.rows; ++i)
     std::memcpy(keys + i, x + i * tile.x_layout.pitch, sizeof(bits));
   V lost{};
-  V const descending_mask = portable::broadcast<V>(tile.flip[c]);
+  V const descending_mask = portable::broadcast<V>(tile.descending_mask[c]);
   for (index_t i = 0; i < tile.rows; i += lanes)  // the pitch has room for whole vectors
     portable::store_lanes(
         keys + i, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(keys + i), lost) ^
@@ -65,7 +65,7 @@ void load_columns(column_tile<T> const& tile, bits_t<T>* keys, index_t pitch,
     gather_rows(tile.x, tile.x_layout, 0, tile.width, i, count, stage, columns);
     for (int c = 0; c < columns; c += lanes) {
       V lost = portable::load_lanes<V>(lost_bits + c);
-      V const descending_mask = portable::load_lanes<V>(tile.flip + c);
+      V const descending_mask = portable::load_lanes<V>(tile.descending_mask + c);
       for (bits* row = stage + c; row < stage + count * columns; row += columns)
         portable::store_lanes(
             row, portable::canonical_keys<T, lanes>(portable::load_lanes<V>(row), lost) ^

@@ -87,11 +87,11 @@ void set_up_tile(columns_to_sort<T, Order> const& params, column_range const& co
   tile.stored_rows = params.stored_rows, tile.group = tile.rows, tile.destinations = nullptr;
   for (int lane = 0; lane < tile_columns; ++lane) {
     tile.valid[lane] = lane < tile.width ? rows.valid[lane] : 0;
-    tile.flip[lane] = 0;
+    tile.descending_mask[lane] = 0;
   }
   columns.for_each([&](int lane, index_t, index_t channel) {
     if (!ascends(params.order, channel, columns.extents.channels))
-      tile.flip[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
+      tile.descending_mask[lane] = static_cast<bits_t<T>>(~bits_t<T>{0});
   });
   tile.stream = stores_values && should_stream<T>(columns.extents) &&
                 tile.y_layout.has_whole_cache_lines(tile.y, sizeof(T)) &&

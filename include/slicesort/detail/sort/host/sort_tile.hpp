@@ -29,13 +29,13 @@ struct column_tile {
   void* perm;  // null if not saved
   index_width perm_width;
   tile_operand x_layout, y_layout, perm_layout;
-  int width;                     // columns in use
-  index_t rows;                  // rows to sort: the longest column
-  index_t valid[tile_columns];   // valid rows of each column
-  bool ragged;                   // true if some column is shorter than `rows`
-  bits_t<T> flip[tile_columns];  // all ones where the column descends
-  bool stream;                   // store y with streaming stores
-  bool stream_perm;              // store perm with streaming stores
+  int width;                                // columns in use
+  index_t rows;                             // rows to sort: the longest column
+  index_t valid[tile_columns];              // valid rows of each column
+  bool ragged;                              // true if some column is shorter than `rows`
+  bits_t<T> descending_mask[tile_columns];  // all ones where the column descends
+  bool stream;                              // store y with streaming stores
+  bool stream_perm;                         // store perm with streaming stores
   // Leading sorted rows that are stored; by default, all.
   index_t stored_rows = std::numeric_limits<index_t>::max();
   index_t group;  // rows that are sorted together; perm counts them from 0

@@ -98,7 +98,7 @@ class tile_sorter {
     row_vector* const panel_rows = panel(p) + row_at<row_vector>(first_row);  // contiguous
     index_t row_in_group = static_cast<index_t>(first_row);
     int const first = p * lanes;
-    bits const* const descending_mask = tile_.flip + first;
+    bits const* const descending_mask = tile_.descending_mask + first;
     for (std::size_t done = 0; done < rows; done += rows_per_batch) {
       int const count = static_cast<int>(smaller(rows - done, rows_per_batch));
       index_t const i = static_cast<index_t>(first_row + done);
@@ -144,7 +144,7 @@ class tile_sorter {
   // Rereads NaN, zeros and padding from their source rows, because their keys have lost bits.
   void restore_panel(int p) {
     int const first = p * lanes;
-    bits const* const descending_mask = tile_.flip + first;
+    bits const* const descending_mask = tile_.descending_mask + first;
     index_t row_in_group = 0,
             group_start = 0;  // index of row i in its group; first row of the group
     for (std::size_t i = 0; i < row_count_; ++i, ++row_in_group) {

@@ -88,7 +88,7 @@ struct tile_store {
             if constexpr (holds_values)
               codec::template store_values<stream>(sorted, y);
             else
-              codec::template store_decoded<stream>(sorted, tile.flip + p * lanes, y);
+              codec::template store_decoded<stream>(sorted, tile.descending_mask + p * lanes, y);
           }
           if constexpr (saves_perm) {
             if (stream_perm)

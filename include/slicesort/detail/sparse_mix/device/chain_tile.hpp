@@ -94,12 +94,12 @@ struct mix_tile_kernel {
       store_rows(group, work, values);
       block.sync();
       if (next_state < saved_state_count && --factors_until_state == 0) {
-        store_tile(block, tile, states[next_state++], grad_mode::overwrite,
+        store_tile(tile, states[next_state++], grad_mode::overwrite,
                    cell_of(block, sample, channel), n);
         factors_until_state = state_interval;
       }
     }
-    store_tile(block, tile, output, mode, cell_of(block, sample, channel), n);
+    store_tile(tile, output, mode, cell_of(block, sample, channel), n);
   }
 
  private:
@@ -174,10 +174,8 @@ struct mix_tile_kernel {
       }
   }
 
-  template <class Block>
-  SLICESORT_HD_INLINE void store_tile(Block&, channel_vector* tile, tensor3<T> view,
-                                      grad_mode store_mode, cell_index const& position,
-                                      int n) const {
+  SLICESORT_HD_INLINE void store_tile(channel_vector* tile, tensor3<T> view, grad_mode store_mode,
+                                      cell_index const& position, int n) const {
     row_range const range = position.walk.rows(n);
     if (range.first >= range.end) return;
     auto source = walk_tile(tile, position.walk.column, range);
@@ -224,11 +222,11 @@ struct mix_tile_kernel {
   template <class Block>
   SLICESORT_HD_INLINE void apply_factor(Block& block, channel_vector const* group, thread_work work,
                                         index_t factor, row_values& values) const {
-    std::uint32_t const* const jumps = factors.jumps_of(work.sample, factor);
+    std::uint32_t const* const distances = factors.distances_of(work.sample, factor);
     A const* weights = factors.weights_of(work.sample, factor);  // advances link by link
     // The first link of most topologies is the row itself, whose values are in registers already.
     auto const links = static_cast<std::uint32_t>(factors.links);
-    bool const self_link_first = links > 0 && jumps[0] == 0 && start != mix_start::first;
+    bool const self_link_first = links > 0 && distances[0] == 0 && start != mix_start::first;
     work.first_row = Block::opaque(work.first_row);
     if (self_link_first) {
       start_with_self_link(block, weights, work, values);
@@ -238,14 +236,14 @@ struct mix_tile_kernel {
     }
 
     for (std::uint32_t k = self_link_first ? 1 : 0; k < links; ++k) {
-      std::uint32_t const jump = jumps[k];
+      std::uint32_t const distance = distances[k];
       work.first_row = Block::opaque(work.first_row);
       SLICESORT_UNROLL
       for (int r = 0; r < Rows; ++r) {
         auto const row = static_cast<std::uint32_t>(row_of(work, r));
         A const weight = weights[row];
         auto const linked_row =
-            static_cast<int>(wrapped_row(row, jump, static_cast<std::uint32_t>(work.n)));
+            static_cast<int>(wrapped_row(row, distance, static_cast<std::uint32_t>(work.n)));
         SLICESORT_UNROLL
         for (int p = 0; p < vectors_per_group; ++p) {
           channel_vector const loaded = group[p * pitch() + linked_row];

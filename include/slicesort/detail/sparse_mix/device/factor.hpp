@@ -85,12 +85,12 @@ struct mix_rows_kernel {
 
     A sum[channels_per_thread];
     initialize_sums(sum, source, sample, row, channel);
-    std::uint32_t const* const jumps = factors.jumps_of(sample, factor);
+    std::uint32_t const* const distances = factors.distances_of(sample, factor);
     A const* const weights = factors.weights_of(sample, factor) + row;
     SLICESORT_UNROLL_4
     for (index_t k = 0; k < factors.links; ++k) {
       index_t const linked_row =
-          wrapped_row(static_cast<std::uint32_t>(row), jumps[k], static_cast<std::uint32_t>(n));
+          wrapped_row(static_cast<std::uint32_t>(row), distances[k], static_cast<std::uint32_t>(n));
       A const weight = weights[k * factors.length];
       SLICESORT_UNROLL
       for (int j = 0; j < channels_per_thread; ++j)

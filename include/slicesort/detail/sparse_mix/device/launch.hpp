@@ -43,9 +43,8 @@ struct chain_args {
 
 // Packs the weights of factors [begin, end).
 template <class Grid, class T>
-void pack_weights(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end,
-                  bool backward) {
-  if (chain.factors.links == 0 || begin >= end) return;
+void pack_weights(Grid const& grid, chain_args<T> const& chain, index_t begin, index_t end) {
+  if (chain.factors.links == 0) return;
   using Kernel = pack_weights_kernel<T>;
   Kernel kernel{};
   kernel.source = chain.weights;
@@ -53,7 +52,7 @@ void pack_weights(Grid const& grid, chain_args<T> const& chain, index_t begin, i
   kernel.lengths = chain.lengths;
   kernel.first_factor = begin;
   kernel.factor_count = end - begin;
-  kernel.backward = backward;
+  kernel.backward = chain.backward;
   kernel.link_threads =
       static_cast<int>(bit_ceil(std::min<index_t>(chain.factors.links, Kernel::links_per_block)));
   kernel.packed = chain.factors;
@@ -180,8 +179,7 @@ void run_factors(Grid const& grid, chain_args<T> const& chain, index_t begin, in
     index_t const factor = chain.backward ? end - 1 - applied_factors : begin + applied_factors;
     pass.mode = applied_factors + 1 == count ? chain.mode : grad_mode::overwrite;
     pass.accumulates_input_sums = factor + 1 != chain.factors.factors;
-    if (chain.start == mix_start::total && factor != 0) pass.start = mix_start::zero;
-    if (factor == 0) pass.start = chain.start;
+    pass.start = chain.start == mix_start::total && factor != 0 ? mix_start::zero : chain.start;
     tensor3<T> const output = result_of(applied_factors + 1);
     run_factor(grid, pass, factor, input, output);
     input = output;

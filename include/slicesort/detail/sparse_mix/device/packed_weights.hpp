@@ -16,26 +16,26 @@
 
 SLICESORT_DETAIL_BEGIN
 
-// Packed weights in the workspace. Row p of a factor's output is the sum of rows (p + jumps[k]) mod
-// n, weighted by weights[k * length + p]. Weights past the valid rows are undefined.
+// Packed weights in the workspace. Row p of a factor's output is the sum of rows (p + distances[k])
+// mod n, weighted by weights[k * length + p]. Weights past the valid rows are undefined.
 template <class A>
 struct packed_weights {
-  A* weights = nullptr;            // [samples, factors, links, length]
-  std::uint32_t* jumps = nullptr;  // [samples, factors, links]
+  A* weights = nullptr;                // [samples, factors, links, length]
+  std::uint32_t* distances = nullptr;  // [samples, factors, links]
   index_t factors = 0, links = 0, length = 0;
 
   SLICESORT_HD A* weights_of(index_t sample, index_t factor) const {
     return weights + (sample * factors + factor) * links * length;
   }
-  SLICESORT_HD std::uint32_t* jumps_of(index_t sample, index_t factor) const {
-    return jumps + (sample * factors + factor) * links;
+  SLICESORT_HD std::uint32_t* distances_of(index_t sample, index_t factor) const {
+    return distances + (sample * factors + factor) * links;
   }
 };
 
-// Returns (row + jump) mod n. Requires row < n and jump < n.
-SLICESORT_HD_INLINE std::uint32_t wrapped_row(std::uint32_t row, std::uint32_t jump,
+// Returns (row + distance) mod n. Requires row < n and distance < n.
+SLICESORT_HD_INLINE std::uint32_t wrapped_row(std::uint32_t row, std::uint32_t distance,
                                               std::uint32_t n) {
-  std::uint32_t const sum = row + jump, wrapped = sum - n;
+  std::uint32_t const sum = row + distance, wrapped = sum - n;
   return wrapped < sum ? wrapped : sum;  // sum - n wraps to a large value if sum < n
 }
 
@@ -97,7 +97,7 @@ struct pack_weights_kernel {
       index_t const distance = wrap_row(offsets[factor * packed.links + k], n);
       staged.distances[block.rank()] = static_cast<std::uint32_t>(distance);
       if (row_block == 0)
-        packed.jumps_of(sample, factor)[k] =
+        packed.distances_of(sample, factor)[k] =
             static_cast<std::uint32_t>(backward && distance != 0 ? n - distance : distance);
     }
     int const k = block.rank() % link_threads;

@@ -27,7 +27,7 @@ struct link_gradient_kernel {
   static constexpr int sums_per_thread = 4;  // sums of one row that share a load of dz
   using A = accumulator_t<T>;
 
-  packed_weights<A> factors;  // packed for backward; reads only the jumps
+  packed_weights<A> factors;  // packed for backward; reads only the distances
   index_t factor;
   tensor1<index_t const> lengths;
   tensor3<T const> input;  // input of the factor
@@ -60,7 +60,7 @@ struct link_gradient_kernel {
     index_t const sample = block.index() / row_blocks;
     index_t const first_row = block.index() % row_blocks * rows_per_block;
     index_t const n = valid_rows(lengths, sample, dw.extents().length);
-    std::uint32_t const* const jumps = factors.jumps_of(sample, factor);
+    std::uint32_t const* const distances = factors.distances_of(sample, factor);
     int const row_lane = block.rank() % rows_per_block, link_lane = block.rank() / rows_per_block;
     index_t const row = first_row + row_lane;
 
@@ -81,7 +81,7 @@ struct link_gradient_kernel {
           if (link >= factors.links) break;
           for (int stage_link = 0;
                stage_link < links_per_stage && link + stage_link < factors.links; ++stage_link) {
-            std::uint32_t const distance = jumps[link + stage_link];
+            std::uint32_t const distance = distances[link + stage_link];
             stage_rows(block, input, distance == 0 ? 0 : static_cast<std::uint32_t>(n) - distance,
                        staged_values + (stage_link + 1) * rows_per_block * pitch, sample, first_row,
                        n, channel, A(0));
@@ -104,12 +104,11 @@ struct link_gradient_kernel {
   }
 
  private:
-  // Stages 32 channels of the rows at distance `jump` from the block's rows. Channels past the end
-  // are padded with -0 in one operand and +0 in the other. Their product changes no sum, not even
-  // -0.
+  // Stages 32 channels of the rows at a distance from the block's rows. Channels past the end are
+  // padded with -0 in one operand and +0 in the other. Their product changes no sum, not even -0.
   template <class Block>
   SLICESORT_HD_INLINE static void stage_rows(Block const& block, tensor3<T const> const& source,
-                                             std::uint32_t jump, A* values, index_t sample,
+                                             std::uint32_t distance, A* values, index_t sample,
                                              index_t first_row, index_t n, index_t first_channel,
                                              A padding) {
     constexpr int width = channel_block, step = max_threads / width;
@@ -119,7 +118,7 @@ struct link_gradient_kernel {
     column_of<T const> const column(source, {sample, in_bounds ? c : 0});
     A* const staged = values + first * pitch + channel;
     auto const linked_row = [&](int i) -> index_t {
-      return wrapped_row(static_cast<std::uint32_t>(first_row + i), jump,
+      return wrapped_row(static_cast<std::uint32_t>(first_row + i), distance,
                          static_cast<std::uint32_t>(n));
     };
     constexpr index_t last_row = rows_per_block - 1;

@@ -13,6 +13,7 @@
 #include <slicesort/detail/attention/tensors.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/math/error_function.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/policies/score_function.hpp>

@@ -6,6 +6,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/swizzled_tile.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/policies/mask_protocol.hpp>
 #include <slicesort/tensor_view.hpp>

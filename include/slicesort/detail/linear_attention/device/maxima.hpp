@@ -6,6 +6,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/linear_attention/device/rows.hpp>
 #include <slicesort/detail/linear_attention/feature_math.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/dtype.hpp>
 #include <slicesort/tensor_view.hpp>
 

@@ -6,11 +6,11 @@
 
 #include <slicesort/detail/linear_attention/host/state.hpp>
 #include <slicesort/detail/linear_attention/params.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/options.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <algorithm>
-#include <limits>
 
 SLICESORT_DETAIL_BEGIN
 

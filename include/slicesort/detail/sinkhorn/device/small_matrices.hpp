@@ -6,6 +6,7 @@
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/store.hpp>
 #include <slicesort/detail/math/elementary.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sinkhorn/half_steps.hpp>
 #include <slicesort/detail/sinkhorn/loops.hpp>

@@ -5,6 +5,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/host/column_chunk.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/math/total_order.hpp>
 #include <slicesort/detail/sinkhorn/half_steps.hpp>
 #include <slicesort/detail/sinkhorn/host/tile_kernels.hpp>

@@ -7,6 +7,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>
 #include <slicesort/dtype.hpp>

@@ -10,6 +10,7 @@
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/store.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/softmax_attention/device/gemm.hpp>
 #include <slicesort/detail/softmax_attention/device/softmax.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>

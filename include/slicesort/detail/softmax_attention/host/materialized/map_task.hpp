@@ -12,6 +12,7 @@
 #include <slicesort/detail/attention/host/tile.hpp>
 #include <slicesort/detail/host/matrix_product.hpp>
 #include <slicesort/detail/host/rows.hpp>
+#include <slicesort/detail/math/exponential.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/layout.hpp>
 #include <slicesort/detail/softmax_attention/host/materialized/products.hpp>
 #include <slicesort/detail/softmax_attention/params.hpp>

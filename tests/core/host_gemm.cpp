@@ -3,6 +3,9 @@
 #include "support/gemm_layouts.hpp"
 
 #include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/math/rounded.hpp>
+#include <slicesort/detail/math/total_order.hpp>
+#include <slicesort/dtype.hpp>
 #include <slicesort/policies/host_gemm.hpp>
 
 #include <doctest/doctest.h>
@@ -78,6 +81,31 @@ TEST_CASE_TEMPLATE("products in place have the bits of products in the workspace
           CHECK(equal);
         }
 }
+#if !defined(__FAST_MATH__)
+TEST_CASE_TEMPLATE("a NaN has the same bits in place and in the workspace", T, float, double) {
+  using bits = ss::detail::bits_t<T>;
+  constexpr bits canonical = ss::detail::nan_bits<T>;
+  for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512})
+    for (index_t padding : {0, 1})
+      for (index_t depth : {1, 300})
+        for (double beta : {0.0, 1.0}) {
+          if (!ss::detail::is_isa_available(set)) continue;
+          index_t const rows = 8 + padding, columns = 48 + padding;
+          matrices<T> a(rows, depth, 1, matrix_layout::rows, 1),
+              b(depth, columns, 1, matrix_layout::rows, 2),
+              c(rows, columns, 1, matrix_layout::rows, 3);
+          a(0, 1, 0) = ss::detail::bit_cast<T>(canonical | ss::detail::sign_bit<bits> | 0x123);
+          a(0, 2, 0) = std::numeric_limits<T>::infinity();
+          b(0, 0, 4) = T(0);
+          CHECK(gemm_with_workspace{{set}}.multiply(
+              nullptr, {rows, columns, depth, 1, 0.5, beta, a.operand, b.operand, c.operand}));
+          for (index_t i : {1, 2})
+            for (index_t j = 0; j < columns; ++j)
+              if (i == 1 || j == 4) CHECK(ss::detail::bit_cast<bits>(c(0, i, j)) == canonical);
+          CHECK(c(0, 0, 0) == c(0, 0, 0));
+        }
+}
+#endif
 TEST_CASE("the same bits on every instruction set") {
   for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512}) {
     if (!ss::detail::is_isa_available(set)) continue;

@@ -199,6 +199,19 @@ TEST_CASE("each of many threads has memory") {
   test_executor executor{test_executor::schedule::backwards};
   CHECK(same_bits(run(p, ss::exec::host_on(executor, 20)).memory, expected(p).memory));
 }
+#if !defined(__FAST_MATH__)
+TEST_CASE_TEMPLATE("every NaN is the canonical one", T, float, double, float16, bfloat16) {
+  // Tiles of whole vectors are computed in place, others in the workspace.
+  for (extents4 const c : {extents4{1, 1, 8, 48}, extents4{1, 1, 9, 49}})
+    for (auto mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {
+      problem<T> p{{{1, 1, c.length, 5}, 1}, {{1, 1, 5, c.channels}, 2}, {c, 3}, 1, mode};
+      using bits = ss::detail::bits_t<T>;
+      p.a.memory[0] = ss::detail::bit_cast<T>(
+          static_cast<bits>(ss::detail::nan_bits<T> | ss::detail::sign_bit<bits> | 5));
+      check_host(p);
+    }
+}
+#endif
 TEST_CASE("empty sums are zeros") {
   for (extents4 a : {extents4{2, 2, 8, 0}, extents4{0, 2, 8, 4}, extents4{2, 0, 3, 4}})
     for (auto mode : {ss::grad_mode::overwrite, ss::grad_mode::accumulate}) {

@@ -170,6 +170,7 @@ class matrix_product {
     params.size = {static_cast<int>(padded_rows(t.rows)),
                    static_cast<int>(padded_columns(t.columns)), 0};
     params.epilogue.separate_sum = in_place && adds;
+    params.epilogue.is_output = in_place;
     return params;
   }
   // Stores tile_ to c, unless it was computed there.

@@ -52,6 +52,7 @@ struct product_params {
     A scale = A(1);
     bool separate_sum = false;
     A c_scale = A(1);
+    bool is_output = false;  // of the operator: every NaN becomes the canonical one
   };
   strided_rows<A> a;        // [rows, depth]
   pitched_rows<A const> b;  // [depth, columns]

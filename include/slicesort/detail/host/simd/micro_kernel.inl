@@ -84,10 +84,16 @@ struct micro_kernel {
               fused_lanes(load_lanes<V>(c + i * params.c.pitch + j * width), c_scale, sum[i][j]);
         });
       }
-      unrolled<rows * Across>([&](auto n) {
-        int const i = n / Across, j = n % Across;
-        store_lanes(c + i * params.c.pitch + j * width, sum[i][j]);
-      });
+      if (params.epilogue.is_output)
+        unrolled<rows * Across>([&](auto n) {
+          int const i = n / Across, j = n % Across;
+          lanes::template store<false>(c + i * params.c.pitch + j * width, sum[i][j]);
+        });
+      else
+        unrolled<rows * Across>([&](auto n) {
+          int const i = n / Across, j = n % Across;
+          store_lanes(c + i * params.c.pitch + j * width, sum[i][j]);
+        });
     }
   }
 };

@@ -41,7 +41,7 @@ struct attention_gradients {
 /// Inputs of linear attention: q `[batch, heads, queries, channels]`, k `[batch, heads, keys,
 /// channels]`, v `[batch, heads, keys, values]`, and for random features w `[heads, features,
 /// channels]`, or `[1, features, channels]` to share it between all heads. k and v may have fewer
-/// heads, as in `attention_inputs`; w has those of q. All have the same element type T.
+/// heads, as in `attention_inputs`; w has those of k, or 1. All have the same element type T.
 template <class T>
 struct linear_attention_inputs {
   tensor4<T const> q, k, v;

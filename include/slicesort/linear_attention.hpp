@@ -41,7 +41,8 @@ SLICESORT_OPERATORS_BEGIN
 ///   the same type.
 /// - **Features** see `feature.hpp`. w is an input, fixed (`random_rows`) or learned; backward
 ///   computes dw on request.
-/// - **Zeros** are the output of a query that sees no keys or whose divisor is 0 or subnormal.
+/// - **Zeros** are the output of a finite query that sees no keys, and of a query whose divisor is
+///   0 or subnormal.
 /// - **NaN** and infinities of a query affect only its row, and those in a key or value only the
 /// rows that see it. Finite inputs cause no NaN while the sums are finite, except for features that
 /// may be negative (`random_fourier`) with a divisor near 0.

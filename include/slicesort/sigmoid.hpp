@@ -5,6 +5,7 @@
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/host/sigmoid.hpp>
 #include <slicesort/detail/math/elementary.hpp>
+#include <slicesort/detail/math/rounded.hpp>
 #include <slicesort/tensor_view.hpp>
 
 #include <type_traits>
@@ -13,8 +14,8 @@ SLICESORT_OPERATORS_BEGIN
 
 /// Returns `1 / (1 + exp(-x))` of a float or double, on the host or a device.
 ///
-/// - **Error** relative, up to 3 epsilons (distances from 1 to the next number). 0 where exp(x) is
-///   subnormal; NaN propagates.
+/// - **Error** relative, up to 3 epsilons (distances from 1 to the next number). 0 below -86.9
+///   (double: -708); a NaN becomes the canonical one.
 /// - **Bits** are the same on every processor, instruction set and device.
 /// - **Errors** other types do not compile; nothing is checked at run time.
 template <class A>
@@ -23,7 +24,7 @@ SLICESORT_HD A sigmoid(A x) {
                 "slicesort::sigmoid takes float or double");
   detail::library_arithmetic<A> arithmetic;
   using ops = detail::scalar_values<detail::library_arithmetic<A>, A>;
-  return detail::elementary<ops>::sigmoid({arithmetic}, x);
+  return detail::rounded<A>(detail::elementary<ops>::sigmoid({arithmetic}, x));
 }
 
 /// The same of `count` adjacent numbers of host memory, by the calling thread with vectors of

@@ -74,6 +74,7 @@ class top_k {
                                             auto const source = detail::describe_shape("x", x);
                                             detail::check_extents(c, source);
                                             check_k(c, source);
+                                            c.policy("order", config_.order, x.channels);
                                           });
   }
   /// The same for the view of an x of this element type and shape.

@@ -419,6 +419,10 @@ TEST_CASE("parameters that calls reject have no workspace size, by exception or 
   CHECK(error_of(ss::multi_permutation{3, ss::half_half{3}}, e) ==
         "multi_permutation.workspace_bytes: order half_half: channels must be a multiple of heads "
         "(channels is 4)");
+  CHECK(
+      error_of(ss::top_k{1, ss::top_k_output::sorted, ss::nan_order::total, ss::half_half{3}}, e) ==
+      "top_k.workspace_bytes: order half_half: channels must be a multiple of heads (channels is "
+      "4)");
   CHECK(error_of(ss::shuffle<>{}, extents3{index_t{1} << 40, index_t{1} << 31, index_t{1} << 40}) ==
         "shuffle.workspace_bytes: x [1099511627776, 2147483648, 1099511627776] spans more than "
         "2^63 bytes or 2^57 elements, must span less");

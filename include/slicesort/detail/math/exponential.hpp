@@ -20,7 +20,7 @@ struct binary_format<float> {
   using integer = std::uint32_t;
   static constexpr int fraction_bits = 23, bias = 127;
   static constexpr float log2_high = 0x1.63p-1f, log2_low = -0x1.bd0106p-13f;
-  static constexpr float min_argument = -87.0f;      // smallest x with a normal exp(x)
+  static constexpr float min_argument = -87.0f;      // exp(x) is normal from here on
   static constexpr float integer_shift = 0x1.8p23f;  // adding it rounds to an integer
   static constexpr int exp_terms = 8, log_terms = 5;
 };

@@ -7,6 +7,7 @@
 #include <slicesort/detail/core/arena.hpp>
 #include <slicesort/detail/core/config.hpp>
 #include <slicesort/detail/core/gemm.hpp>
+#include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/device/columns.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/device/warp_mma.hpp>

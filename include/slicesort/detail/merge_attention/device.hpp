@@ -3,6 +3,7 @@
 #pragma once
 
 #include <slicesort/detail/core/arena.hpp>
+#include <slicesort/detail/core/implementation.hpp>
 #include <slicesort/detail/device/grid.hpp>
 #include <slicesort/detail/merge_attention/device/merge_rows.hpp>
 #include <slicesort/detail/merge_attention/params.hpp>

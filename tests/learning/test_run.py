@@ -134,6 +134,13 @@ class Papers(unittest.TestCase):
             self.assertTrue(all(run[key] for key in ("date", "machine", "commit", "command", "tests")), run)
             self.assertIn(run["model"], papers.SYNTHETIC_MODELS)
 
+    def test_the_page_has_the_table_of_pathfinder(self) -> None:
+        self.assertIn("\n" + papers.pathfinder_table().markdown().split("\n\n")[-1], self.RESULTS)
+        for run in papers.read_entries(papers.PATHFINDER):
+            self.assertTrue(all(run[key] for key in ("date", "machine", "commit", "command", "seeds")), run)
+            self.assertEqual(run["tests"][-1], [run["steps"], run["accuracy"]])
+            self.assertIn(run["model"], papers.PATHFINDER_MODELS)
+
     def test_a_cell_has_the_best_run_of_its_model(self) -> None:
         self.assertEqual(papers.cell("listops", "sort-ascending"), "measured: 37.6 % at width 64 (class token, 1e-3)")
         self.assertEqual(papers.cell("listops", "mega-csp"), "to run: examples/learning/run --search small/listops-1999 --models mega-csp")

@@ -13,7 +13,9 @@ from .tables import Table
 
 RESULTS = ROOT / "docs/learning/results/listops.json"
 SYNTHETIC = ROOT / "docs/learning/results/synthetic.json"
+PATHFINDER = ROOT / "docs/learning/results/pathfinder.json"
 SYNTHETIC_MODELS = ("sort-ascending", "softmax", "chord", "cdil", "none")
+PATHFINDER_MODELS = ("sort-ascending", "csp", "chord", "cdil", "softmax", "none")
 STATES = ("measured", "to run", "needs --data", "quoted", "excluded")
 LONG_LISTS = "small/listops-1999"
 TO_RUN = f"examples/learning/run --search {LONG_LISTS} --models {{model}}"
@@ -130,5 +132,19 @@ def class_token_table() -> str:
     return "\n".join(lines)
 
 
+def pathfinder_table() -> Table:
+    """Returns the table of our Pathfinder for docs/learning/results/README.md, with the accuracy of the last test and of the best."""
+    runs = {(run["model"], run["dashes"]): run for run in read_entries(PATHFINDER)}
+
+    def texts(model: str, dashes: int) -> list[str]:
+        if (model, dashes) not in runs:
+            return ["to run"] + 4 * [""]
+        run = runs[model, dashes]
+        best = max(accuracy for _, accuracy in run["tests"])
+        return [f"{run['minutes']:.0f}", f"{run['steps']:,}", f"{100 * run['accuracy']:.1f} %", f"{100 * best:.1f} %", f"{run['test loss']:.3f}"]
+    return Table("Our Pathfinder", [], ["dashes", "model", "minutes", "steps", "accuracy at the end", "best test", "test loss"],
+                 [[str(dashes), f"`{model}`", *texts(model, dashes)] for dashes in (6, 14) for model in PATHFINDER_MODELS])
+
+
 if __name__ == "__main__":
-    print(results_table(), class_token_table(), sep="\n\n")
+    print(results_table(), class_token_table(), pathfinder_table().markdown(), sep="\n\n")

@@ -26,8 +26,8 @@ SLICESORT_OPERATORS_BEGIN
 ///   accumulator's type (double for double, else float), is scaled by alpha and rounded once. With
 ///   beta 1 the product is added to c. Results do not depend on the instruction set or block sizes.
 /// - **Workspace** `workspace_bytes`; nothing is allocated.
-/// - **Cost** with AVX-512 and float, 1.1 to 1.35 times as fast as the AVX-512 kernels of OpenBLAS
-///   at 64 and 128 channels, and 0.8 to 1 times at 512 (docs/learning).
+/// - **Cost** with AVX-512 and float, 1.1 to 1.45 times as fast as the AVX-512 kernels of OpenBLAS
+///   at 64 and 128 channels, and 0.8 to 1.1 times at 512 (docs/learning).
 struct host_gemm {
   static constexpr bool host_memory = true;
   isa instructions = isa::best;

@@ -120,5 +120,5 @@ _multi_permutation = operator(_multi_permutation_forward, _multi_permutation_bac
 def multi_permutation(x: Any, weights: Any, order: str = "ascending", lengths: Any = None) -> Any:
     """`y = sum over k = 1 .. components of weights[k - 1] * P^k x`, where P sorts each channel (Sliceformer's
     multi-permutation). x, y: `[batch, length, channels]`; weights: `[components]`, float32, or float64 if x is float64."""
-    return _multi_permutation(as_attributes(order=order), as_array("x", x), as_array("weights", weights, "[terms]"),
+    return _multi_permutation(as_attributes(order=order), as_array("x", x), as_array("weights", weights, "[components]"),
                               as_lengths("lengths", lengths))

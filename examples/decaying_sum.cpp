@@ -45,7 +45,7 @@ int main() {
   print("dw", dweight);
 
   // [snippet pieces]
-  std::vector<float> state(1);  // the state before the piece; replaced by that behind it
+  std::vector<float> state(1);  // the state before the piece; replaced by the one after it
   for (ss::index_t first = 0; first < 4; first += 2) {
     ss::tensor3<float const> const piece(x.data() + first, {1, 2, 1});
     ss::tensor3<float> const output(y.data() + first, {1, 2, 1});

@@ -44,7 +44,7 @@ struct decay_gradients {
   tensor4<T> da{}, dw{};
 };
 
-/// States before the first row of a walk and behind its last valid row, `[batch, numbers, 1,
+/// States before the first row of a walk and after its last valid row, `[batch, numbers, 1,
 /// channels]`, of the accumulator's type (double for double, else float). Without `initial`, the
 /// state starts at 0. Both may be the same view.
 template <class A>
@@ -68,7 +68,7 @@ SLICESORT_OPERATORS_BEGIN
 
 /// Linear recurrence of every channel, with `states` states that are reduced on the fly:
 /// `s[t] = a * s[t-1] + x[t]`, `y[t] = sum over the states of w * s[t]`, or of `2 Re(w * s[t])` if
-/// complex. With constant a this is MEGA's moving average (Ma et al., 2023, eq. 2) and the diagonal
+/// complex. With constant a this is MEGA's moving average (Ma et al., 2022, eq. 2) and the diagonal
 /// state-space model S4D (Gu et al., 2022); with a given per row, the scan of gated models (minGRU,
 /// RG-LRU).
 ///

@@ -4,9 +4,10 @@
 /// memory and double precision, and allocates up to `length^2 * channels` doubles. Not part of the
 /// umbrella header.
 ///
-/// The matrix depends on x, except for `permute`, `shuffle` and `sparse_mix`. Rows past a sample's
-/// length are rows of the identity. The tensors may have any element type. Reports the errors of
-/// the operator, or an `invalid_argument` that names `batch`, `channel` or `head`.
+/// The matrix depends on x, except for `permute`, `shuffle`, `sparse_mix`, `short_convolution` and
+/// `decaying_sum`. Rows past a sample's length are rows of the identity. The tensors may have any
+/// element type. Reports the errors of the operator, or an `invalid_argument` that names `batch`,
+/// `channel` or `head`.
 #pragma once
 
 #include <slicesort/attention_tensors.hpp>

@@ -13,7 +13,7 @@ struct CUstream_st;  // declared here, so no CUDA header is needed
 SLICESORT_TYPES_BEGIN
 
 /// Instruction set of the host backend. `best` selects the best one that the processor supports.
-/// Results never depend on it.
+/// Results do not depend on it, except with `products::native`.
 enum class isa { best, portable, avx2, avx512 };
 
 SLICESORT_TYPES_END
@@ -97,9 +97,9 @@ struct host_on {
 /// Runs on a CUDA stream (`cudaStream_t`; null is the default stream). The policy itself needs no
 /// CUDA header, but a call with it needs `slicesort/cuda.cuh` and a CUDA compiler. Every view,
 /// lengths and workspace included, must be in memory that the stream's device can access. A call
-/// enqueues its work on the stream and returns. It never allocates, waits, or reads device memory
-/// on the host, so it can be captured in a CUDA graph. Lengths are therefore clamped instead of
-/// checked.
+/// enqueues its work on the stream and returns. It never waits or reads device memory on the host,
+/// and allocates only if the workspace must grow. With a fixed workspace it can be captured in a
+/// CUDA graph. Lengths are clamped instead of checked.
 template <class... Selectors>
 struct basic_cuda {
   using backend = detail::cuda_backend;

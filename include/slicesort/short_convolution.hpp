@@ -52,8 +52,8 @@ SLICESORT_OPERATORS_BEGIN
 ///   `1 <= taps <= 64` and `0 <= shift < taps`.
 /// - **Determinism** bit-identical for any thread count and instruction set. y and dx are also
 ///   independent of how the batch is split.
-/// - **Cost** `taps` multiply-adds per element, backward two or three times that. Forward is as
-///   fast as a copy of x for few taps. Workspace: a tile per thread, and for dweights
+/// - **Cost** `taps` multiply-adds per element; backward as many, or twice as many with dweights.
+///   Forward is as fast as a copy of x for few taps. Workspace: a tile per thread, and for dweights
 ///   `taps * channels` doubles per 1024 rows.
 class short_convolution {
  public:

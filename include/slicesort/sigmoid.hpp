@@ -27,8 +27,9 @@ SLICESORT_HD A sigmoid(A x) {
   return detail::rounded<A>(detail::elementary<ops>::sigmoid({arithmetic}, x));
 }
 
-/// The same of `count` adjacent numbers of host memory, by the calling thread with vectors of
-/// `exec.instructions`. x and y may be the same address; otherwise they must not overlap.
+/// Computes `sigmoid` of `count` adjacent floats or doubles in host memory, on the calling thread,
+/// with the vectors of `exec.instructions`. x and y may be the same address; otherwise they must
+/// not overlap.
 template <class Exec, class A>
 void sigmoid(Exec const& exec, A const* x, A* y, index_t count) {
   static_assert(Exec::backend::host_memory, "slicesort::sigmoid takes a policy of the host");

@@ -32,9 +32,9 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Reference** is returned unchanged: the paper's P_1 is the identity.
 /// - **Groups, lengths** as in `csp`. Rows past a length are copied unchanged.
 /// - **Arithmetic** in the element type and in the log domain: no finite input overflows, because
-///   logits are clamped to 1/64 of the largest finite value. exp and log are implemented by the
-///   library. The error of T is proportional to `|v w' / tau|` times the unit roundoff, like the
-///   effect of rounding x.
+///   the two factors of a logit are clamped to 2^60 (double: 2^508). exp and log are implemented
+///   by the library. The error of T is proportional to `|v w' / tau|` times the unit roundoff, like
+///   the effect of rounding x.
 /// - **Saved** nothing; backward takes x, repeats the iterations and keeps their potentials in the
 ///   workspace.
 /// - **Gradient** exact for the finite number of iterations: it propagates through w directly, and
@@ -46,8 +46,8 @@ SLICESORT_OPERATORS_BEGIN
 ///   the group in all channels. Every NaN result is the same canonical NaN.
 /// - **Determinism** bit-identical for any backend, thread count and split of the batch, unless
 ///   compiler flags allow different rounding (`-ffast-math`, or Clang's `-ffp-contract=fast`).
-/// - **Cost** `G * (2 * iterations + 1)` exponentials per element; backward two to three times
-///   that. Workspace: `4 * iterations` groups per thread (or block); backward also needs one
+/// - **Cost** `G * (2 * iterations + 1)` exponentials per element; backward about twice as many.
+///   Workspace: `4 * iterations` groups per thread (or block); backward also needs one
 ///   element per tensor element, up to a million.
 ///
 /// @tparam Shift number of rows by which each channel is shifted: `shift::linear`, ... or a

@@ -28,7 +28,8 @@ SLICESORT_OPERATORS_BEGIN
 /// - **Aliasing** y may be x, and dx may be dy (same view); any other overlap is an error.
 /// - **Errors** `invalid_argument`, `workspace_error`; before anything is written.
 /// - **Determinism** bit-identical for any thread count, instruction set and split of the batch.
-/// - **Cost** O(N log^2 N) comparators up to 65536 rows, O(N) radix passes beyond; backward O(N).
+/// - **Cost** O(N log^2 N) comparators up to 65536 rows; beyond, O(N) radix passes on the host and
+///   merges on a GPU. Backward O(N).
 ///
 /// @tparam Order selects the channels that ascend: `ascending`, `descending`, `half_half`,
 ///         `interleave`, `haar_interleave`, or a user-defined type (see `order.hpp`).

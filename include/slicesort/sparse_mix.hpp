@@ -45,7 +45,7 @@ SLICESORT_OPERATORS_BEGIN
 ///   canonical NaN.
 /// - **Determinism** bit-identical for any backend, thread count, instruction set, split of the
 ///   batch and `checkpoints`.
-/// - **Cost** `factors * links` multiply-adds per element; backward twice that, or three times with
+/// - **Cost** `factors * links` multiply-adds per element; backward as many, or twice as many with
 ///   dw; `recompute` adds the cost of at least one more forward.
 ///
 /// @tparam Topology selects the linked rows: `topology::chord`, `cdil`, `offsets`, or a

@@ -96,6 +96,7 @@ class host_bytes {
   std::size_t size_ = 0;
 };
 
+/// Growing workspace on the heap, for `exec::host`:
 /// `ss::scratch memory; op.forward(exec, x, y, memory);`
 using scratch = basic_scratch<host_bytes>;
 

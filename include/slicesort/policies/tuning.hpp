@@ -37,7 +37,7 @@ SLICESORT_ABI_TAG constexpr grid_tuning default_grid_tuning(device_info, std::si
   return t;
 }
 
-/// Tuning of the sort of columns and of the row groups of `csp`.
+/// Tuning of the operators that sort columns, and of the row groups of `csp`.
 struct sort_tuning {
   /// Longest columns to sort in one thread's registers: at most 64, or 128 for 16-bit elements and
   /// 32 for 64-bit ones.
@@ -152,8 +152,8 @@ SLICESORT_ABI_TAG constexpr mix_tuning default_mix_tuning(device_info device, st
   return t;
 }
 
-/// Tuning of `softmax_attention` with `streaming`. Small tensors and devices with little shared
-/// memory use fewer warps and buffers.
+/// Tuning of `pointwise_attention`, and of `softmax_attention` with `streaming`. Small tensors and
+/// devices with little shared memory use fewer warps and buffers.
 struct attention_tuning {
   /// Warps per block of forward: 1, 2 or 4.
   int forward_warps;
@@ -165,7 +165,7 @@ struct attention_tuning {
   int backward_buffers;
 };
 
-/// Tuning of `softmax_attention` without selectors.
+/// Tuning of attention without selectors.
 SLICESORT_ABI_TAG constexpr attention_tuning default_attention_tuning(device_info, std::size_t) {
   attention_tuning t{};
   t.forward_warps = 4;

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Functions that .ci/run and .ci/nightly share. The scripts set `only`, a regex of leg names, and the folder `logs`.
+# Legs choose their compilers and flags.
+unset CC CXX CFLAGS CXXFLAGS LDFLAGS CMAKE_BUILD_TYPE CMAKE_GENERATOR
 TIMEFORMAT='%U %S'  # a leg's processor seconds
 mkdir -p "$logs"
 : >"$logs/results"  # one line per leg: passed, failed or skipped
@@ -45,12 +47,13 @@ yardstick() {
   done | awk '{ s = $1 + $2; if (minimum == "" || s < minimum) minimum = s } END { print minimum }'
 }
 
-# Prints the processor seconds of all legs and "N passed, N failed". Returns 1 if a leg failed.
+# Prints the processor seconds of all legs and "N passed, N failed". Returns 1 if a leg failed, or if none was selected.
 finish() {
   local passed failed skipped
   passed=$(grep -c passed "$logs/results") failed=$(grep -c failed "$logs/results") skipped=$(grep -c skipped "$logs/results")
   awk '{ sum += $1 } END { printf "processor seconds: %.0f\n", sum }' "$logs/seconds"
   [ "$skipped" -eq 0 ] || echo "skipped: $skipped"
+  [ -s "$logs/results" ] || echo "no leg has a name that matches '$only'"
   echo "$passed passed, $failed failed"
-  [ "$failed" -eq 0 ]
+  [ "$failed" -eq 0 ] && [ -s "$logs/results" ]
 }

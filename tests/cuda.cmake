@@ -196,7 +196,7 @@ target_link_libraries(slicesort_test_cublas PRIVATE slicesort_test_main)
 target_include_directories(slicesort_test_cublas SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 add_test(NAME cuda_cublas COMMAND slicesort_test_cublas)
 
-# Runs compute-sanitizer on the few cases that reach every kernel.
+# Runs compute-sanitizer on the few cases that reach every kernel except matmul's.
 find_program(SLICESORT_COMPUTE_SANITIZER compute-sanitizer HINTS ${CUDAToolkit_BIN_DIR} ${CUDAToolkit_BIN_DIR}/../compute-sanitizer)
 foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
   if(SLICESORT_COMPUTE_SANITIZER)
@@ -207,12 +207,14 @@ foreach(_tool IN ITEMS memcheck racecheck initcheck synccheck)
     set_tests_properties(sanitizer_${_tool} PROPERTIES SKIP_REGULAR_EXPRESSION "there is no compute-sanitizer")
   endif()
   set_tests_properties(sanitizer_${_tool} PROPERTIES ENVIRONMENT SLICESORT_TEST_RED_ZONES=0 TIMEOUT 300)
-  # slicesort_cuda_every_call omits softmax_attention, whose bits differ between backends.
+  # slicesort_cuda_every_call omits the attention operators whose bits differ between backends.
   if(SLICESORT_COMPUTE_SANITIZER AND _slicesort_device STREQUAL "gpu")
-    _slicesort_gpu_test(sanitizer_${_tool}_attention ${SLICESORT_COMPUTE_SANITIZER} --tool ${_tool} --error-exitcode 1
-      $<TARGET_FILE:slicesort_test_softmax_attention_special_values>)
-    set_tests_properties(sanitizer_${_tool}_attention PROPERTIES TIMEOUT 600
-      ENVIRONMENT "SLICESORT_TEST_BACKEND=cuda;SLICESORT_TEST_RED_ZONES=0" SKIP_REGULAR_EXPRESSION "Device not supported")
+    foreach(_program IN ITEMS softmax_attention_special_values pointwise_attention_properties)
+      _slicesort_gpu_test(sanitizer_${_tool}_${_program} ${SLICESORT_COMPUTE_SANITIZER} --tool ${_tool} --error-exitcode 1
+        $<TARGET_FILE:slicesort_test_${_program}>)
+      set_tests_properties(sanitizer_${_tool}_${_program} PROPERTIES TIMEOUT 600
+        ENVIRONMENT "SLICESORT_TEST_BACKEND=cuda;SLICESORT_TEST_RED_ZONES=0" SKIP_REGULAR_EXPRESSION "Device not supported")
+    endforeach()
   endif()
 endforeach()
 # In some sandboxes the tool finds the device but does not support it.

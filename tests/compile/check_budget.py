@@ -32,7 +32,7 @@ def measure_cost(source: str) -> tuple[float, int]:
 
 if not NVCC:
     print("budget: skipped, there is no nvcc")
-    sys.exit(0)
+    sys.exit(77)
 rounds, required_rounds = [], 1
 while len(rounds) < required_rounds:
     rounds.append((measure_cost("yardstick.cu")[0], *measure_cost("budget.cu")))

@@ -23,6 +23,6 @@ def approximate_instructions(source) -> str:
 
 if not NVCC:
     print("fast math: skipped, there is no nvcc")
-    sys.exit(0)
+    sys.exit(77)
 sources = [path for path in sorted((HERE / "kernels").glob("*.cu")) if path.stem != "softmax_attention"]
 run_all("fast math", [lambda path=path: approximate_instructions(path) for path in sources])

@@ -221,7 +221,7 @@ def main() -> int:
         parser.error(f"there is no kernels/{options.only}.cu")
     if not NVCC:
         print("kernels: skipped, there is no nvcc")
-        return 0
+        return 77
     version = re.search(r"V(\d+\.\d+\.\d+)", subprocess.run([NVCC, "--version"], capture_output=True, encoding="utf-8", check=True).stdout)[1]
     newest = max(map(int, re.findall(r"compute_(\d+)", subprocess.run([NVCC, "--list-gpu-arch"], capture_output=True, encoding="utf-8", check=True).stdout)))
     # This PTX is never run; it shows that the front end accepts the code.

@@ -123,5 +123,5 @@ def check_comments(path: Path) -> list[str]:
             for name, words in required.items() for word in words if not re.search(word, comments[name])]
 
 
-public_headers = [path for path in headers(".hpp", ".cuh") if "/detail/" not in str(path) or path.name == "params.hpp"]
+public_headers = [path for path in headers(".hpp", ".cuh") if "/detail/" not in relative_name(path) or path.name == "params.hpp"]
 finish("docs", [line for page in files(".md") for line in check(page)] + [line for path in public_headers for line in check_comments(path)])

@@ -21,7 +21,8 @@ PLACES = (
     ("tests/every_operator/calls.hpp", r'"{op}(\.forward)?"', ()),
     ("tests/cuda/calls/named_calls.hpp", r'"{op}\.forward', ("softmax_attention", "pointwise_attention")),  # bits differ between backends
     ("bench/report/sweep.py", r'"{op}"', ()),
-    (".ci/run", r"\b{op}\b", ()),
+    (".ci/run", r'suite "address(?:[^"]*"){{4}}[^"]*\b{op}\b', ("slicing_sort",)),  # */layouts
+    (".ci/run", r'suite "thread(?:[^"]*"){{4}}[^"]*\b{op}\b', ()),
     ("README.md", r"\(docs/operators/{op}\.md\)", ()),
     ("docs/README.md", r"\(operators/{op}\.md\)", ()),
     ("docs/operators/README.md", r"\({op}\.md\)", ()),

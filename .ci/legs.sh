@@ -2,6 +2,7 @@
 # Functions that .ci/run and .ci/nightly share. The scripts set `only`, a regex of leg names, and the folder `logs`.
 # Legs choose their compilers and flags.
 unset CC CXX CFLAGS CXXFLAGS LDFLAGS CMAKE_BUILD_TYPE CMAKE_GENERATOR
+command -v nvcc >/dev/null || PATH=$PATH:/usr/local/cuda/bin
 TIMEFORMAT='%U %S'  # a leg's processor seconds
 mkdir -p "$logs"
 : >"$logs/results"  # one line per leg: passed, failed or skipped

@@ -20,6 +20,7 @@ PROGRAM_NUMBERS = count()
 def run_command(*command: str | Path, **environment: str | Path) -> str:
     variables = {**os.environ, **{name: str(value) for name, value in environment.items()}}
     run = subprocess.run([str(c) for c in command], capture_output=True, encoding="utf-8", env=variables)
+    print("".join(line + "\n" for line in run.stdout.splitlines() if line.startswith("skipped:")), end="")
     return "" if run.returncode == 0 else f"{' '.join(map(str, command))}\nexit status {run.returncode}\n{run.stdout}{run.stderr}"
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removes the element types that a suite does not test from every TEST_CASE_TEMPLATE. If
-// SLICESORT_TEST_TYPES has fewer than all four types, CMakeLists.txt includes this header first, by
-// a compiler option, and defines SLICESORT_TEST_WITHOUT_double, .. for the missing ones.
+// SLICESORT_TEST_TYPES has fewer than all four types, CMakeLists.txt defines
+// SLICESORT_TEST_WITHOUT_double, .. for the missing ones, and precompiled.hpp includes this header.
 #pragma once
 
 #include "compiled_once.hpp"

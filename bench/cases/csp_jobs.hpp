@@ -54,7 +54,7 @@ class csp_base_job : public move_job<T, Backend> {
                                                  [&](std::size_t c) { return source_rows(c); });
     double const error = this->value_error(rows);
     if (order.bytes() == 0) return error;
-    return backend_order.fetch(order) ? std::max(error, order_error(rows)) : wrong_result;
+    return backend_order.fetch(order) ? larger_error(error, order_error(rows)) : wrong_result;
   }
 
   std::vector<std::uint32_t> source_rows(std::size_t column) const override {

@@ -83,7 +83,7 @@ class mix_job : public backend_job<Backend> {
     double error = 0;
     std::size_t const step = std::max<std::size_t>(1, x->verified_columns.size() / 16);
     for (std::size_t k = 0; k < x->verified_columns.size(); k += step)
-      error = std::max(error, column_error(x->verified_columns[k]));
+      error = larger_error(error, column_error(x->verified_columns[k]));
     return error;
   }
 
@@ -192,7 +192,7 @@ class mix_call_job : public mix_job<T, Backend> {
   // Also verifies the gradients of the weights.
   double max_error() override {
     double const error = mix_job<T, Backend>::max_error();
-    return has_weight_gradients_ ? std::max(error, weight_gradient_error()) : error;
+    return has_weight_gradients_ ? larger_error(error, weight_gradient_error()) : error;
   }
 
  private:

@@ -53,7 +53,7 @@ double max_column_error(dataset<T> const& data, Columns const& columns, F const&
     auto const offset = [channels, start = data.column_offset(data.verified_columns[k])](
                             std::size_t n) { return start + n * channels; };
     for (std::size_t n = 0; n < static_cast<std::size_t>(data.extents.length); ++n)
-      error = std::max(error, f(columns[k], n, offset));
+      error = larger_error(error, f(columns[k], n, offset));
   }
   return error;
 }

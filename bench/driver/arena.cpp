@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iomanip>
 #include <iostream>
@@ -74,7 +75,8 @@ void print_context() {
   print_line(text);
 }
 
-void print_result(arena_entry const& entry) {
+// `turn` is the number of the call of time_together that timed the entry.
+void print_result(arena_entry const& entry, unsigned turn) {
   std::string line = "{\"name\": " + quote(entry.name);
   auto const add_field = [&](char const* key, double value) {
     line += std::string(", \"") + key + "\": " + format_number(value);
@@ -94,6 +96,7 @@ void print_result(arena_entry const& entry) {
   add_field("copy_bytes_per_second", copy_bandwidth(params.threads));
   add_field("peak_flops_per_second", arithmetic_peak(params.dtype, params.threads));
   add_field("calls", entry.calls);
+  if (turn > 0) add_field("turn", turn);  // not timed in the rounds of the first turn
   line += ", \"seconds\": [";
   for (std::size_t i = 0; i < entry.seconds.size(); ++i)
     line += (i == 0 ? "" : ", ") + format_number(entry.seconds[i]);
@@ -170,16 +173,16 @@ std::size_t run_arena(std::string const& filter, arena_options const& options) {
     if (entries[i].cold.failure.empty()) pending.push_back(&entries[i]);
   }
   std::mt19937 random(2024);
-  while (!pending.empty()) {
+  for (unsigned turn = 0; !pending.empty(); ++turn) {
     std::vector<arena_entry*> deferred = time_together(pending, options, random);
     for (arena_entry* const entry : pending)
-      if (entry->work) print_result(*entry), entry->work.reset();
+      if (entry->work) print_result(*entry, turn), entry->work.reset();
     pending = std::move(deferred);
   }
   for (arena_entry const& entry : entries)
     if (!entry.cold.failure.empty()) {
       if (entry.cold.failure != "out of memory") report_failure(entry.name, entry.cold.failure);
-      print_result(entry);
+      print_result(entry, 0);
     }
   return entries.size();
 }

@@ -36,7 +36,7 @@ double unit_roundoff() {
 }
 
 // The larger error; NaN counts as the largest.
-inline double larger_error(double a, double b) { return b <= a ? a : b; }
+inline double larger_error(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 
 // A sum of products, and the sum of their absolute values, which bounds its rounding error.
 struct tracked_sum {

@@ -18,7 +18,7 @@ from .show import report_arena
 
 
 def is_finished(group: CaseGroup, run_log: RunLog) -> bool:
-    return run_log.has_all_cases(group.id, set(group.names))
+    return run_log.has_all_cases(group.backend, group.id, set(group.names))
 
 
 def hash_file(path: Path) -> str:

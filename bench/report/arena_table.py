@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from .crossover import Crossing, crossings_of, curve_of
 from .entries import DIRECTIONS, ENTRIES, Entry, entry_of, label_of, reference_of, weak_baseline_warning
-from .ratios import Ratio, paired_ratio
+from .ratios import Ratio, speedup
 from .results import Case, format_bytes, format_seconds, format_table, load, roofs_of
 
 
@@ -41,7 +41,7 @@ def load_rows(path: str) -> tuple[dict, list[Row]]:
         reference = reference_of(case, cases)
         is_compared = reference is not None and reference is not case and not reference.failure and not case.failure
         label = label_of(entry, context) + (f", {case.heads} heads" if has_several_heads and case.heads else "")
-        row = Row(case, entry, label, paired_ratio(reference.times(), case.times()) if is_compared else None)
+        row = Row(case, entry, label, speedup(reference, case) if is_compared else None)
         if row.speedup and row.speedup.outcome == "slower":
             row.slower_because = reason_of(row, reference)
         rows.append(row)

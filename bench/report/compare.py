@@ -5,7 +5,7 @@ import argparse
 import math
 from pathlib import Path
 
-from .ratios import SAME_TOLERANCE, Ratio, paired_ratio, unpaired_ratio
+from .ratios import SAME_TOLERANCE, Ratio, speedup, unpaired_ratio
 from .results import Case, format_bytes, format_seconds, format_table, load, run_main
 
 COMPARED_CONTEXT = ("cpu", "gpu", "instruction_set", "compiler", "flags", "blas", "text", "batch")
@@ -77,7 +77,7 @@ def compare(old_path: str, new_path: str) -> int:
 def compare_rounds(base: Path, current: Path) -> None:
     """Prints changes since the base commit, whose program was interleaved with the current one in the same rounds."""
     (old_context, old), (_, new) = load(str(base)), load(str(current))
-    changes = [(paired_ratio(old[name].times(), after.times()), old[name], after) for name, after in new.items()
+    changes = [(speedup(old[name], after), old[name], after) for name, after in new.items()
                if name in old and not old[name].failure and not after.failure]
     print(f"\nagainst {old_context.get('commit', '?')}, round by round")
     print_changes(changes)

@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from .entries import DIRECTIONS, Entry, find_softmax_case
-from .ratios import paired_ratio
+from .ratios import speedup
 from .results import Case, format_table
 
 
@@ -90,7 +90,7 @@ def crossings_of(rows: list) -> dict[Curve, Crossing]:
         reference = same_mask_reference(row.case, cases)
         if reference is None or reference is row.case or reference.failure or row.case.failure:
             continue
-        found[curve_of(row.entry, row.case)][row.case.n] = paired_ratio(reference.times(), row.case.times()).outcome
+        found[curve_of(row.entry, row.case)][row.case.n] = speedup(reference, row.case).outcome
     return {curve: Crossing(tuple(sorted(outcomes.items()))) for curve, outcomes in found.items() if len(outcomes) > 1}
 
 

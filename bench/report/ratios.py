@@ -5,6 +5,8 @@ import statistics
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .results import Case
+
 CONFIDENCE = 0.95
 SAME_TOLERANCE = 0.03  # relative difference of speeds that count as the same
 
@@ -82,3 +84,9 @@ def unpaired_ratio(before: list[float], after: list[float]) -> Ratio:
     k = rank_of_pairs(len(before), len(after))
     middle = statistics.median(quotients)
     return Ratio(quotients[k - 1], middle, quotients[-k]) if k else Ratio(0.0, middle, math.inf)
+
+
+def speedup(slower: Case, faster: Case) -> Ratio:
+    """Computes the speedup between two cases of an arena: by round, or, if different turns timed them, as of separate runs."""
+    ratio = paired_ratio if slower.turn == faster.turn else unpaired_ratio
+    return ratio(slower.times(), faster.times())

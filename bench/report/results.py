@@ -2,6 +2,7 @@
 """Reads the results of the bench programs. python3 -m report.results ALL.json [PART.json ...] merges the results of several runs
 of a program; unreadable files of stopped runs are ignored."""
 import json
+import os
 import re
 import statistics
 import sys
@@ -66,6 +67,11 @@ class Case:
         return statistics.median(self.times()) * self.elements * 1e-9
 
     @property
+    def turn(self) -> int:
+        """0, or the number of the later turn that timed the case, if it did not fit in memory together with the others."""
+        return self.runs[0].get("turn", 0) if self.runs else 0
+
+    @property
     def failure_label(self) -> str:
         return "OOM" if self.failure == "out of memory" else "FAILED" if self.failure else ""
 
@@ -128,6 +134,20 @@ def add_row(cases: dict[str, Case], row: dict) -> None:
         case.runs.append(row)
 
 
+def replace_file(path: Path, text: str) -> None:
+    """Writes a file by renaming a new one, so that a killed process leaves the old or the new text, never a part of it."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():  # a device or a pipe
+        target.write_text(text, encoding="utf-8")
+        return
+    new = target.with_name(f"{target.name}.{os.getpid()}.new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        os.replace(new, target)
+    finally:
+        new.unlink(missing_ok=True)
+
+
 def merge_results(merged: Path, files: list[Path]) -> None:
     """Merges results under the context of the first. Writes no file if none is readable."""
     runs = []
@@ -138,7 +158,7 @@ def merge_results(merged: Path, files: list[Path]) -> None:
             continue
     rows = [row for run in runs for row in run["benchmarks"]]
     if rows:
-        merged.write_text(json.dumps({"context": runs[0]["context"], "benchmarks": rows}, indent=1), encoding="utf-8")
+        replace_file(merged, json.dumps({"context": runs[0]["context"], "benchmarks": rows}, indent=1))
 
 
 def format_table(rows: list[list[str]], left_columns: int = 1) -> str:

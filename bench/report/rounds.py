@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from .command.shapes import Shapes
@@ -106,6 +106,9 @@ class Program:
             self.process.terminate()
         self.process.wait()
         self.reader.join()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            with suppress(BrokenPipeError):
+                stream.close()
 
     def advance(self) -> bool:
         """Reads output until the program waits for its next round (returns true) or ends (returns false)."""
@@ -169,11 +172,14 @@ def run_group(group: CaseGroup, commands: dict[str, list[str]], run_log: RunLog,
             progress.clear()
             print("\n".join(program.stderr_lines), file=sys.stderr)
             raise ProgramFailed(f"the bench program ended with status {program.status} in {group.title}")
-    for key, program in programs.items():
-        run_log.add({"part": key, "context": program.context}, *({"part": key, "group": group.id, "case": case} for case in program.results))
+    for program in programs.values():
         if program.status == 1:
             progress.clear()
             print("\n".join(line for line in program.stderr_lines if line.startswith("WRONG")), file=sys.stderr)
-    if torch:
-        run_log.add(*({"part": "torch", "group": group.id, "case": line} for line in torch.end_group()), {"part": "torch", "context": torch.context})
+    # All parts at once, so that a group without its results of torch is timed again. The program of this commit is last: it makes the
+    # group complete.
+    parts = [("torch", torch.context, torch.end_group())] if torch else []
+    parts += [(key, program.context, program.results) for key, program in reversed(programs.items())]
+    run_log.add(*(line for part, context, results in parts
+                  for line in ({"part": part, "context": context}, *({"part": part, "group": group.id, "case": case} for case in results))))
     return all(program.status == 0 for program in programs.values())

@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from .results import parse_case
+from .results import parse_case, replace_file
 
 
 class RunLog:
@@ -17,7 +17,7 @@ class RunLog:
         if not self.lines:
             self.lines = [{"key": key}]
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(self.lines[0]) + "\n", encoding="utf-8")
+            replace_file(path, json.dumps(self.lines[0]) + "\n")
 
     def _read(self, key: dict) -> list[dict]:
         lines, text = [], self.path.read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ class RunLog:
             print("  the log of an earlier run has another program, text or setting: starting over", file=sys.stderr)
             return []
         if len(lines) != len(text.splitlines()) or not text.endswith("\n"):
-            self.path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            replace_file(self.path, "".join(json.dumps(line) + "\n" for line in lines))
         return lines
 
     def add(self, *lines: dict) -> None:
@@ -42,10 +42,10 @@ class RunLog:
         with self.path.open("a", encoding="utf-8") as file:
             file.write("".join(json.dumps(line) + "\n" for line in lines))
 
-    def has_all_cases(self, group: str, cases: set[str]) -> bool:
-        """True if the log has all cases of a group. Incomplete groups are timed again, because only cases of the same rounds
-        are comparable."""
-        return {line["case"]["name"] for line in self.lines if line.get("group") == group} >= cases
+    def has_all_cases(self, part: str, group: str, cases: set[str]) -> bool:
+        """True if a part of the log has all cases of a group. Incomplete groups are timed again, because only cases of the same
+        rounds are comparable."""
+        return {line["case"]["name"] for line in self.lines if line.get("group") == group and line["part"] == part} >= cases
 
     def results(self, part: str) -> tuple[dict, list[dict]]:
         """Returns the context and the last result of every case. `part` is host, cuda, torch, or against-host, against-cuda."""
@@ -69,7 +69,8 @@ def to_benchmark_rows(result: dict) -> list[dict]:
         row = {"name": case.name, "run_type": "iteration", "iterations": result.get("calls", 1), "real_time": seconds * 1e6,
                "cpu_time": seconds * 1e6, "time_unit": "us", "ns_per_element": seconds / case.elements * 1e9,
                "items_per_second": case.elements / seconds, "tokens_per_second": case.b * case.n / seconds}
-        for key in ("max_error", "peak_bytes", "saved_bytes", "workspace_bytes", "copy_bytes_per_second", "peak_flops_per_second"):
+        for key in ("max_error", "peak_bytes", "saved_bytes", "workspace_bytes", "copy_bytes_per_second", "peak_flops_per_second",
+                    "turn"):
             if key in result:
                 row[key] = result[key]
         if "traffic_bytes" in result:
@@ -95,4 +96,4 @@ def write_results(path: Path, run_log: RunLog, part: str, more_context: dict) ->
             result[key] = best[roof]
     if results:
         rows = [row for result in results for row in to_benchmark_rows(result)]
-        path.write_text(json.dumps({"context": {**context, **more_context}, "benchmarks": rows}, indent=1), encoding="utf-8")
+        replace_file(path, json.dumps({"context": {**context, **more_context}, "benchmarks": rows}, indent=1))

@@ -7,6 +7,7 @@
 #include "learning/layers/norm.hpp"
 #include "learning/loss.hpp"
 #include "learning/optimizer.hpp"
+#include "support/numbers.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 using namespace learning;
+using support::max_or_nan;
 
 namespace {
 
@@ -42,17 +44,17 @@ TEST_CASE("exponential and activations in float, against double") {
     auto const f = static_cast<float>(x);
     double const exact = static_cast<double>(f);
     if (i <= 0)
-      worst_exp = std::max(
+      worst_exp = max_or_nan(
           worst_exp,
           std::fabs(static_cast<double>(exp_nonpositive(4 * f)) / std::exp(4 * exact) - 1));
     auto const g = gelu(exact), t = gelu_tanh(exact);
     auto const gf = gelu(f), tf = gelu_tanh(f);
     // Errors are relative to values up to 20, where an ulp is 1.2e-7.
     double const size = std::max(1.0, std::fabs(exact));
-    worst_gelu = std::max(worst_gelu, std::fabs(static_cast<double>(gf.value) - g.value) / size);
-    worst_tanh = std::max(worst_tanh, std::fabs(static_cast<double>(tf.value) - t.value) / size);
-    worst_slope = std::max({worst_slope, std::fabs(static_cast<double>(gf.slope) - g.slope),
-                            std::fabs(static_cast<double>(tf.slope) - t.slope)});
+    worst_gelu = max_or_nan(worst_gelu, std::fabs(static_cast<double>(gf.value) - g.value) / size);
+    worst_tanh = max_or_nan(worst_tanh, std::fabs(static_cast<double>(tf.value) - t.value) / size);
+    worst_slope = max_or_nan(worst_slope, std::fabs(static_cast<double>(gf.slope) - g.slope));
+    worst_slope = max_or_nan(worst_slope, std::fabs(static_cast<double>(tf.slope) - t.slope));
   }
   CHECK(worst_exp < 3e-7);
   CHECK(worst_gelu < 3e-7);  // half of the formula's 1.5e-7 for erf, and rounding

@@ -9,9 +9,11 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from command import costs, search, tradeoff
+from command import costs, search, speed, tradeoff
+from command.__main__ import main
 from command.build import Failed
 from command.options import UsageError, parse
+from command.runs import Runs
 from command.stored import is_same, read_entries, title_of, write_entry
 
 PAGES = [(Path(__file__).parents[2] / "docs/learning" / name).read_text(encoding="utf-8") for name in ("README.md", "results/README.md")]
@@ -45,6 +47,8 @@ class Costs(unittest.TestCase):
         self.assertGreater(used.peak, 64 << 20)
         with self.assertRaisesRegex(Failed, "ended with status 3"):
             costs.usage_of([sys.executable, "-c", "raise SystemExit(3)"])
+        with self.assertRaisesRegex(Failed, "ended with status 1, there is no flag: "):
+            costs.usage_of([sys.executable, "-c", "raise SystemExit('a long text' * 10**5 + chr(10) + 'there is no flag')"])
 
     def test_measured_entries_are_kept(self) -> None:
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(costs, "measure") as measure:
@@ -71,8 +75,40 @@ class Costs(unittest.TestCase):
                 parse(wrong)
 
 
+class Identities(unittest.TestCase):
+    def test_a_folder_has_one_identity(self) -> None:
+        def folder_of(data: Path | None) -> str:
+            return Runs(Path(sys.executable), Path(), None, 1, data).run_of({"task": "mnist"}, 1).folder.name
+        self.assertEqual(folder_of(Path("digits")), folder_of(Path.cwd() / "other" / ".." / "digits"))
+        self.assertEqual(len({folder_of(data) for data in (None, Path("digits"), Path("other"))}), 3)
+
+
+class Speed(unittest.TestCase):
+    def test_both_programs_have_the_same_threads_and_a_failure_keeps_the_other_rows(self) -> None:
+        def fake(runs: Runs, model: str, length: int, _extra: dict[str, str]) -> tuple[float, float, int]:
+            if model == "softmax":
+                raise Failed("the model needs more memory than there is")
+            return 1000.0 * runs.threads, 1.0, 7
+        errors = io.StringIO()
+        runs = Runs(Path(sys.executable), Path(), None, None, None)
+        with mock.patch.object(speed, "measure_ours", fake), mock.patch.object(speed, "measure_in_torch", return_value=(500.0, 2.0)) as in_torch, \
+             mock.patch.object(Runs, "check_flags"), mock.patch("os.sched_getaffinity", return_value={0, 1, 2}), contextlib.redirect_stderr(errors):
+            table = speed.make_table(runs, ["csp", "softmax"], [8], True, {})
+            with self.assertRaisesRegex(Failed, "nothing was measured"):
+                speed.make_table(runs, ["softmax"], [8], True, {})
+        self.assertEqual(table.rows, [["csp", "8", "3,000", "1", "500", "2", "6.00"], ["softmax", "8", "failed", "", "", "", ""]])
+        in_torch.assert_called_once_with("csp", 8, 3, 7)
+        self.assertIn("softmax, 8: the model needs more memory than there is", errors.getvalue())
+        self.assertIn("3 threads", table.notes[0])
+
+
 class Tradeoff(unittest.TestCase):
     COSTS = {"training seconds": 0.02, "inference seconds": 0.005, "peak bytes": 5e7}
+
+    def test_tasks_from_files_are_refused_before_the_build(self) -> None:
+        with mock.patch("command.__main__.build_program", side_effect=AssertionError):
+            with self.assertRaisesRegex(UsageError, "small/digits has the task mnist, which is read from files"):
+                main(["--figure", "tradeoff", "--preset", "small/digits"])
 
     def test_entries_without_costs_are_left_out(self) -> None:
         entries = [ENTRY, {**ENTRY, "model": "none", "accuracy": [0.2]}, {**ENTRY, "model": "chord", "accuracy": [0.4]}]

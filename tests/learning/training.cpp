@@ -122,8 +122,7 @@ TEST_CASE("the same bits for any number of threads") {
   }
 }
 
-TEST_CASE("micro-batches add up to the batch's gradients") {
-  if (SLICESORT_TEST_TSAN) return;
+TEST_CASE("micro-batches add up to the batch's gradients" * doctest::skip(SLICESORT_TEST_TSAN)) {
   auto const micro_batches = [](task const& samples, double dropout_rate, index_t micro_batch) {
     encoder_config shape;
     shape.width = 16, shape.hidden = 24, shape.rules.dropout = dropout_rate;
@@ -154,8 +153,7 @@ TEST_CASE("micro-batches add up to the batch's gradients") {
   }
 }
 
-TEST_CASE("every micro-batch has dropout of its own") {
-  if (SLICESORT_TEST_TSAN) return;
+TEST_CASE("every micro-batch has dropout of its own" * doctest::skip(SLICESORT_TEST_TSAN)) {
   equal_samples const samples;
   encoder_config shape;
   shape.width = 16, shape.rules.dropout = 0.5;
@@ -175,8 +173,8 @@ TEST_CASE("every micro-batch has dropout of its own") {
 }
 
 // ThreadSanitizer has seen the same steps on several threads above.
-TEST_CASE("the same bits after a resumption from a checkpoint") {
-  if (SLICESORT_TEST_TSAN) return;
+TEST_CASE("the same bits after a resumption from a checkpoint" *
+          doctest::skip(SLICESORT_TEST_TSAN)) {
   std::string const path = "learning_training_resumed.safetensors";
   for (auto const& mixer : every_mixer()) {
     auto const& make_model = mixer.second;
@@ -204,8 +202,8 @@ TEST_CASE("the same bits after a resumption from a checkpoint") {
   std::remove(path.c_str());
 }
 
-TEST_CASE("steps allocate nothing, and their memory is known in advance") {
-  if (SLICESORT_TEST_TSAN) return;
+TEST_CASE("steps allocate nothing, and their memory is known in advance" *
+          doctest::skip(SLICESORT_TEST_TSAN)) {
   for (auto const& mixer : every_mixer()) {
     auto const& make_model = mixer.second;
     CAPTURE(std::string(mixer.first));

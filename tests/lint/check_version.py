@@ -27,7 +27,8 @@ for file, pattern, expected in (("CITATION.cff", r"^version: (.+)$", full_versio
                            ("docs/packaging/vcpkg/vcpkg.json", r'"version": "(.+)"', full_version),
                            ("docs/CHANGELOG.md", r"\A(?:.|\n)*?^## (\d\S*)", full_version),
                            ("README.md", r"GIT_TAG v([\d.]+)", full_version),
-                           ("README.md", r"find_package\(slicesort (\S+)|FIND_PACKAGE_ARGS ([\d.]+)", minor_version)):
+                           ("README.md", r"find_package\(slicesort (\S+)|FIND_PACKAGE_ARGS ([\d.]+)", minor_version),
+                           ("examples/separate_compilation/CMakeLists.txt", r"find_package\(slicesort (\S+)", minor_version)):
     found = [next(filter(None, match.groups())) for match in re.finditer(pattern, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)]
     errors += [f"{file}: names version {found_version}, must be {expected}" for found_version in found if found_version != expected]
     if not found:

@@ -4,12 +4,14 @@ the training program (default: that in build/learning). Skipped without it, torc
 safetensors or the extension."""
 import functools
 import itertools
+import json
 import os
 import shutil
 import struct
 import subprocess
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,7 @@ except (ImportError, OSError) as error:  # OSError: a library that the extension
     MISSING = f"there is no torch, no safetensors, or no extension of ours: {error}"
 
 LEARNING = ROOT / "examples/learning"
+NOT_SAVED = {"log-every", "test-every", "save-every", "test-samples"}  # of a preset's flags
 PROGRAM = Path(
     os.environ.get("LEARNING_PROGRAM", ROOT / "build/learning/examples/learning/slicesort_train")
 )
@@ -314,6 +317,45 @@ class Fields(unittest.TestCase):
         }.items():
             with self.subTest(setting):
                 self.assert_error(says, self.save(f"{self.SETTINGS} {setting}"))
+
+    def test_settings_of_every_preset(self) -> None:
+        """All are known. Blocks and activations of MEGA are not in torch."""
+        presets = json.loads((LEARNING / "models.json").read_text(encoding="utf-8"))["presets"]
+        for name, preset in presets.items():
+            trial = preset.get("search", {}).get("flags", {})
+            for changes in ({}, trial, *preset.get("by_model", {}).values()):
+                flags = {**preset["flags"], **changes, "seed": 2**64 - 1}
+                text = " ".join(f"{key}={value}" for key, value in flags.items() if key not in NOT_SAVED)
+                with self.subTest(preset=name, changes=changes):
+                    if flags["block"] == "gated" or flags["activation"] == "silu":
+                        with self.assertRaisesRegex(ValueError, "must be one of"):
+                            Settings.parse(text)
+                        continue
+                    settings = Settings.parse(text)
+                    self.assertEqual(settings.seed, 2**64 - 1)
+                    self.assertEqual(settings.width, flags["width"])
+                    self.assertGreater(settings.shape.length, 0)
+
+    def test_seeds(self) -> None:
+        for name in ("seed", "data-seed"):
+            self.assertEqual(Settings.parse(f"{name}={10**15 + 1}").task, "adding")
+            for seed in ("18446744073709551616", "-1", "1.5", "9" * 30):
+                with self.subTest(name=name, seed=seed):
+                    self.assert_error(
+                        f"{name} is '{seed}', which is no whole number below 2.64", self.save(f"{self.SETTINGS} {name}={seed}")
+                    )
+        self.assertEqual(Settings.parse(f"seed={2**64 - 1}").seed, 2**64 - 1)
+
+    def test_images_of_any_size(self) -> None:
+        """The rows of learned positions are the patches of the images, and a class token."""
+        for pool, patch, rows in (("cls", 2, 16), ("mean", 1, 64), ("flatten", 7, 16)):
+            text = f"task=mnist model=sort-ascending patch={patch} width=4 layers=1 pool={pool}"
+            expected = encoder_of(replace(Settings.parse(text), length=rows))
+            model = checkpoint.load(self.save(text, dict(expected.state_dict())))
+            self.assertEqual((model.shape.length, model.shape.features), (rows, patch**2))
+            self.assertEqual(model(torch.rand(2, rows, patch**2)).shape, (2, 10))
+        settings = Settings.parse("task=mnist positions=sinusoid patch=4")
+        self.assertEqual((settings.shape.length, settings.shape.features), (49, 16))
 
     def test_tensors_of_other_dtypes(self) -> None:
         for dtype, name in ((torch.int32, "I32"), (torch.float64, "F64"), (torch.bfloat16, "BF16")):

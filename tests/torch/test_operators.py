@@ -72,6 +72,14 @@ class Values(unittest.TestCase):
                 torch.testing.assert_close(y, values, rtol=0, atol=0, equal_nan=True)
                 self.assertEqual(perm.dtype, torch.uint16)
 
+    def test_shuffle_is_that_of_the_library(self):
+        """Compares with the rows in docs/operators/shuffle.md."""
+        x = torch.arange(8.0)[None, :, None].expand(2, 8, 2)
+        first, second = [7.0, 4, 2, 6, 1, 0, 3, 5], [5.0, 7, 4, 2, 1, 0, 3, 6]
+        for sample in range(2):
+            self.assertTrue(torch.equal(F.shuffle(x, 2024)[sample], torch.tensor([first, first]).T))
+            self.assertTrue(torch.equal(F.shuffle(x, 2024, "per_channel")[sample], torch.tensor([first, second]).T))
+
 
 class Layouts(unittest.TestCase):
     def test_strided_tensors_are_used_and_made(self):

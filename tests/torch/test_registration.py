@@ -142,6 +142,19 @@ class Transforms(unittest.TestCase):
                         slices = [x.select(1, i) if dim == 1 else x for x, dim in zip(args, dims)]
                         torch.testing.assert_close(y[i], case.call(*slices), rtol=0, atol=1e-14)
 
+    def test_vmap_over_no_slices(self):
+        names = ("slicing_sort", "top_k", "csp pairs", "decaying_sum", "sparse_mix chord", "softmax_attention", "linear_attention")
+        for case in (case for case in CASES if case.name in names):
+            with self.subTest(case.name):
+                tensors = case.tensors()
+                empty = [x.new_zeros(0, *x.shape) for x in tensors]
+                for mapped in (range(len(tensors)), [0]):  # all slices share the others
+                    dims = tuple(0 if i in mapped else None for i in range(len(tensors)))
+                    y = torch.vmap(case.call, dims)(*(empty[i] if i in mapped else x for i, x in enumerate(tensors)))
+                    self.assertEqual(y.shape, (0, *case.call(*tensors).shape))
+                gradient = torch.func.grad(lambda *xs: case.call(*xs).sum(), argnums=tuple(range(len(tensors))))
+                self.assertEqual([dx.shape for dx in torch.vmap(gradient)(*empty)], [x.shape for x in empty])
+
     def test_vmap_of_gradients(self):
         for case in CASES:
             with self.subTest(case.name):
@@ -208,6 +221,7 @@ class Autocast(unittest.TestCase):
             self.assertEqual(F.csp(x.bfloat16()).dtype, torch.bfloat16)
             self.assertEqual(F.sparse_mix(x.bfloat16(), w).dtype, torch.float32)
             self.assertEqual(F.sinkhorn_csp(x.bfloat16(), 0.5).dtype, torch.float32)
+            self.assertEqual(F.decaying_sum(x, torch.full((1, 4), 0.5, dtype=torch.float64)).dtype, torch.float64)
             self.assertEqual(F.softmax_attention(q, q, q).dtype, torch.bfloat16)
             self.assertEqual(F.linear_attention(q, q, q).dtype, torch.bfloat16)
             self.assertEqual(F.pointwise_attention(q, q, q).dtype, torch.bfloat16)

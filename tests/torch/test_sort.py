@@ -41,6 +41,12 @@ class Sort(unittest.TestCase):
                         self.assertTrue(torch.equal(by_index.indices, indices.sort(dim).values))
                         self.assertTrue(torch.equal(by_index.values, x.gather(dim, by_index.indices)))
 
+    def test_the_tensor_has_the_name_that_torch_gives_it(self):
+        x = torch.randn(3, 7)
+        self.assertTrue(torch.equal(sort(input=x, dim=0).values, torch.sort(input=x, dim=0).values))
+        self.assertTrue(torch.equal(argsort(input=x), torch.argsort(input=x)))
+        self.assertTrue(torch.equal(top_k(input=x, k=2).values, torch.topk(input=x, k=2).values))
+
     def test_long_rows(self):
         x = torch.randn(3, 3000)
         self.assertTrue(torch.equal(top_k(x, 50).values, torch.topk(x, 50).values))

@@ -53,7 +53,7 @@ class convolution_job final : public backend_job<host_backend> {
   double max_error() override {
     double error = 0;
     for (std::size_t const column : x_->verified_columns)
-      error = std::max(error, column_error(column));
+      error = larger_error(error, column_error(column));
     return error;
   }
 

@@ -94,8 +94,7 @@ struct s4d_case {
     return parameters.params(x.q);
   }
   recipes::s4d_grads<T> grads(recipe_inputs<T> const& d) {
-    recipes::fill(ss::exec::host{}, d.k, 0);
-    recipes::fill(ss::exec::host{}, d.v, 0);
+    zeros_.fill_once(d.k, d.v);
     return parameters.grads(d.q);
   }
   dense::node& expected(dense::tape& t, head_inputs const& x, ss::index_t) const {
@@ -105,6 +104,9 @@ struct s4d_case {
   // Roundings of decays, of weights, of sums, and of the result. Backward and forward multiply a
   // rounding of a decay by the rows that a state remembers, fewer than the terms of its sum.
   static double tolerance(extents4 x) { return recipe_tolerance<T>(4, x); }
+
+ private:
+  unread_gradients<T> zeros_;
 };
 
 template <class T>
@@ -131,8 +133,7 @@ struct etsmlp_case {
     return {x.q, log_rate.view(), log_weight.view(), skip.view()};
   }
   recipes::etsmlp_grads<T> grads(recipe_inputs<T> const& d) {
-    recipes::fill(ss::exec::host{}, d.k, 0);
-    recipes::fill(ss::exec::host{}, d.v, 0);
+    zeros_.fill_once(d.k, d.v);
     return {d.q, log_rate.grad(), log_weight.grad(), skip.grad()};
   }
   dense::node& expected(dense::tape& t, head_inputs const& x, ss::index_t) const {
@@ -148,6 +149,9 @@ struct etsmlp_case {
   static operations count_operations(extents4) { return {12.0 * directions, 42.0 * directions}; }
   // Same as S4D.
   static double tolerance(extents4 x) { return recipe_tolerance<T>(4, x); }
+
+ private:
+  unread_gradients<T> zeros_;
 };
 
 }  // namespace bench

@@ -27,8 +27,8 @@ struct reformer_case {
   recipes::reformer_params<T> params(recipe_inputs<T const> const& x) const {
     return {x.q, x.v, rotations.view()};
   }
-  recipes::reformer_grads<T> grads(recipe_inputs<T> const& d) const {
-    recipes::fill(ss::exec::host{}, d.k, 0);
+  recipes::reformer_grads<T> grads(recipe_inputs<T> const& d) {
+    zeros_.fill_once(d.k);
     return {d.q, d.v};
   }
 
@@ -67,6 +67,8 @@ struct reformer_case {
   static double tolerance(extents4 x) { return recipe_tolerance<T>(3, x); }
 
  private:
+  unread_gradients<T> zeros_;
+
   static ss::index_t half_of_buckets(ss::index_t length) {
     return std::max<ss::index_t>(1, length / chunk / 2);
   }

@@ -38,8 +38,7 @@ struct s5_case {
             b.view(), c.view(),        skip.view()};
   }
   recipes::s5_grads<T> grads(recipe_inputs<T> const& d) {
-    recipes::fill(ss::exec::host{}, d.k, 0);
-    recipes::fill(ss::exec::host{}, d.v, 0);
+    zeros_.fill_once(d.k, d.v);
     return {d.q,      log_step.grad(), log_decay.grad(), frequency.grad(),
             b.grad(), c.grad(),        skip.grad()};
   }
@@ -73,6 +72,8 @@ struct s5_case {
   static double tolerance(extents4 x) { return recipe_tolerance<T>(5, x); }
 
  private:
+  unread_gradients<T> zeros_;
+
   std::complex<double> rate(ss::index_t state) const {
     return {-std::exp(to_double(log_decay.values[static_cast<std::size_t>(state)])),
             to_double(frequency.values[static_cast<std::size_t>(state)])};

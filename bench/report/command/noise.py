@@ -7,7 +7,7 @@ import statistics
 import time
 from pathlib import Path
 
-from ..results import load
+from ..results import load, replace_file
 
 SAMPLE_SECONDS = 0.5  # length of the check before a run
 # Limits above which there is a notice: shares of all processors' time, and relative spread of the rounds.
@@ -81,5 +81,5 @@ def record_notices(path: Path, notices: list[str]) -> list[str]:
     notices = list(dict.fromkeys(notices)) + describe_spread(path)
     data = json.loads(path.read_text(encoding="utf-8"))
     data["context"]["noise"] = notices
-    path.write_text(json.dumps(data, indent=1), encoding="utf-8")
+    replace_file(path, json.dumps(data, indent=1))
     return notices

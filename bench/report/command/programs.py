@@ -62,7 +62,7 @@ class EarlierResults:
                 shutil.copy2(copy, path)
             elif before > after:
                 candidates = (sibling(path, f"-before{i or ''}") for i in itertools.count())
-                target = next(candidate for candidate in candidates if count_cases(candidate) <= before)
+                target = next(candidate for candidate in candidates if not candidate.exists())
                 shutil.copy2(copy, target)
                 notices.append(f"{path.name} held {before} cases and now holds {after}; the earlier run is kept as {target.name}.")
         return notices

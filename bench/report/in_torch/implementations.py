@@ -49,13 +49,20 @@ def shift_and_sort(case: Case, x) -> Implementation:
     shifts = torch.arange(1, case.c + 1, device=x.device) * shift_per_channel % case.n
     shifts[0] = 0
     rows = ((torch.arange(case.n, device=x.device)[:, None] - shifts[None, :]) % case.n).expand(case.b, -1, -1).contiguous()
-    rows_per_group = case.rows_per_group
-    complete_rows = case.n // rows_per_group * rows_per_group
+    complete_rows = case.n // case.rows_per_group * case.rows_per_group
+
+    def order(part, rows_per_group: int):
+        groups = part.reshape(case.b, part.shape[1] // rows_per_group, rows_per_group, case.c)
+        ranks = groups[..., :1].argsort(dim=2, stable=True).argsort(dim=2)
+        return torch.sort(groups, dim=2, stable=True).values.gather(2, ranks.expand_as(groups)).reshape(part.shape)
 
     def call():
-        groups = x.gather(1, rows)[:, :complete_rows].reshape(case.b, complete_rows // rows_per_group, rows_per_group, case.c)
-        ranks = groups[..., :1].argsort(dim=2, stable=True).argsort(dim=2)
-        return torch.sort(groups, dim=2, stable=True).values.gather(2, ranks.expand_as(groups)).reshape(case.b, complete_rows, case.c)
+        shifted = x.gather(1, rows)
+        if complete_rows in (0, case.n):
+            return order(shifted, min(case.rows_per_group, case.n))
+        # The last group has fewer rows.
+        complete, last = shifted[:, :complete_rows], shifted[:, complete_rows:]
+        return torch.cat([order(complete, case.rows_per_group), order(last, case.n - complete_rows)], dim=1)
     return Implementation("torch_gather_sort", [x], call)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ..arena_table import Row
 from ..entries import torch_implementations_of
-from ..ratios import paired_ratio
-from ..results import BadResults, Case, format_bytes, format_seconds, format_table, load, run_main
+from ..ratios import speedup
+from ..results import BadResults, Case, format_bytes, format_seconds, format_table, load, replace_file, run_main
 from ..run_log import to_benchmark_rows
 
 ROUNDS = 6
@@ -79,13 +79,14 @@ def print_torch_table(rows: list[Row], torch_results: str) -> None:
             if case.failure:
                 lines.append(front + [case.failure_label, "", "", "", ""])
                 continue
-            ratio = paired_ratio(case.times(), row.case.times())
+            ratio = speedup(case, row.case)
             peak = case.value("peak_bytes")
             lines.append(front + [format_seconds(case.seconds), str(ratio), ratio.outcome, format_bytes(row.case.value("saved_bytes") or 0),
                                   format_bytes(peak) if peak else ""])
     print(format_table(lines, left_columns=5))
     print(f"torch {context.get('torch')}, {context.get('threads')} thread, {context.get('gpu') or 'no GPU'}: timed in a separate process, "
-          "before each round.")
+          "before each round, on normal noise, whatever the input of the operators is. Its calls allocate their outputs, and the operators "
+          "reuse theirs.")
 
 
 def needs_torch_time(case: Case) -> bool:
@@ -122,7 +123,7 @@ def main() -> int:
         context, rows = time_targets(arguments.results)
     else:
         print(f"torch is not timed: {(process.stderr.strip() or f'status {process.returncode}').splitlines()[-1]}")
-    arguments.torch_results.write_text(json.dumps({"context": context, "benchmarks": rows}, indent=1), encoding="utf-8")
+    replace_file(arguments.torch_results, json.dumps({"context": context, "benchmarks": rows}, indent=1))
     return 0
 
 

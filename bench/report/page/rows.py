@@ -12,7 +12,7 @@ from ..arena_table import Row, load_rows
 from ..colors import on_paper
 from ..crossover import Crossing
 from ..entries import DIRECTIONS, REFERENCE, Entry, reference_of, torch_implementations_of
-from ..ratios import Ratio, paired_ratio, rank_of_median
+from ..ratios import Ratio, rank_of_median, speedup
 from ..results import TYPES, Case, load, roofs_of
 
 FOLDER = Path(__file__).parent
@@ -146,10 +146,12 @@ class Page:
             is_compared = reference is not None and not reference.failure and not case.failure
             users = {other.entry.label for other, used, _ in found if used == name}
             label = f"torch {name.removeprefix('torch_')}" + (f", {row.entry.label.removeprefix('softmax, ')}" if len(users) > 1 else "")
-            ratio = paired_ratio(reference.times(), case.times()) if is_compared else None
+            ratio = speedup(reference, case) if is_compared else None
             self.add_row(machine, make_torch_series(label, row.entry.family), make_fields(case, ratio, (0.0, "")))
         if found:
-            self.machines[machine]["facts"].append(["PyTorch", f"{context.get('torch', 'of an unknown version')}, timed in a separate process before each round"])
+            version = context.get("torch", "of an unknown version")
+            self.machines[machine]["facts"].append(["PyTorch", f"{version}, timed in a separate process before each round, on normal noise; "
+                                                               "its calls allocate their outputs, and ours reuse theirs"])
 
 
 def escape_json(results: dict) -> str:

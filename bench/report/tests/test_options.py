@@ -88,15 +88,17 @@ class Options(unittest.TestCase):
             rows = [{"name": f"csp/host/forward/f32/custom/text/B:1/N:{i + 1}/C:1", "ns_per_element": 1} for i in range(cases)]
             path.write_text(json.dumps({"context": {}, "benchmarks": rows}), encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder:
-            path, before, second = (Path(folder) / f"out{part}.json" for part in ("", "-before", "-before1"))
+            files = [Path(folder) / f"out{part}.json" for part in ("", "-before", "-before1", "-before2")]
+            path = files[0]
             # Cases before and after the run, and then in each file.
-            for old, new, found in ((3, 3, (3, 0, 0)), (2, 3, (3, 0, 0)), (4, None, (4, 0, 0)), (9, 2, (2, 9, 0)), (3, 2, (2, 9, 3)), (9, 8, (8, 9, 3))):
+            for old, new, found in ((3, 3, [3, 0, 0, 0]), (2, 3, [3, 0, 0, 0]), (4, None, [4, 0, 0, 0]), (9, 2, [2, 9, 0, 0]), (3, 2, [2, 9, 3, 0]),
+                                    (9, 8, [8, 9, 3, 9])):
                 with tempfile.TemporaryDirectory() as scratch:
                     write(path, old)
                     earlier = EarlierResults([path, Path(folder) / "none.json"], Path(scratch))
                     path.unlink() if new is None else write(path, new)
                     notices = earlier.restore_or_archive()
-                    self.assertEqual(tuple(map(count_cases, (path, before, second))), found)
+                    self.assertEqual(list(map(count_cases, files)), found)
                     self.assertEqual(len(notices), int(new is not None and old > new))
                     self.assertTrue(all(f"out.json held {old} cases and now holds {new}" in notice for notice in notices), notices)
 

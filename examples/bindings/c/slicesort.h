@@ -55,7 +55,7 @@ SLICESORT_CALL slicesort_top_k_backward(slicesort_exec, slicesort_input dy, slic
 typedef struct slicesort_soft_sort_options {
   int32_t ranks;              /* 1: soft ranks, 0: soft sort */
   char const* regularization; /* "l2", "kl" or "entropic" */
-  double strength;            /* above 0 */
+  double strength;            /* above 0, or 0 for a soft sort */
 } slicesort_soft_sort_options;
 /* perm and pools: saved rows [batch, length, channels]. */
 SLICESORT_CALL slicesort_soft_sort(slicesort_exec, slicesort_soft_sort_options const*,
@@ -176,8 +176,8 @@ typedef struct slicesort_decaying_sum_options {
   int32_t is_complex;    /* 1: two numbers per state, real and imaginary part */
   char const* direction; /* "forward", "reverse" or "both" */
 } slicesort_decaying_sum_options;
-/* a, w: [numbers, channels], or per row [batch, numbers, length, channels]. initial, last: states
- * [batch, numbers, channels], accumulator. */
+/* a: [numbers, channels], or per row [batch, numbers, length, channels]. w: [numbers, channels].
+ * initial, last: states [batch, numbers, channels], accumulator. */
 SLICESORT_CALL slicesort_decaying_sum(slicesort_exec, slicesort_decaying_sum_options const*,
                                       slicesort_input x, slicesort_input a, slicesort_input w,
                                       slicesort_input initial, slicesort_output y,

@@ -92,7 +92,8 @@ SLICESORT_CALL slicesort_linear_attention_backward(slicesort_exec,
                                                    slicesort_input k, slicesort_input v,
                                                    slicesort_output dq, slicesort_output dk,
                                                    slicesort_output dv, slicesort_output dw);
-/* Causal, from the initial state to the last one: [batch, heads of k, elements], accumulator. */
+/* Causal, from the initial state to the last one: [batch, heads of k, elements], accumulator. dw
+ * may be null. */
 SLICESORT_CALL slicesort_linear_attention_with_state(slicesort_exec,
                                                      slicesort_linear_attention_options const*,
                                                      slicesort_input q, slicesort_input k,

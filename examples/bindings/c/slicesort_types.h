@@ -85,7 +85,7 @@ typedef struct slicesort_call {
 typedef slicesort_call const* slicesort_exec;
 
 SLICESORT_EXPORT int32_t slicesort_abi_version(void);
-/* Version of the library: "0.2.0". */
+/* Version of the library, "major.minor.patch". */
 SLICESORT_EXPORT char const* slicesort_version(void);
 /* 1 if the library has the CUDA backend, else 0. */
 SLICESORT_EXPORT int32_t slicesort_has_cuda(void);

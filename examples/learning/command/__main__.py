@@ -14,8 +14,10 @@ import time
 from pathlib import Path
 
 from report.command.build import output_of as git_output, python_with
+from report.results import replace_file
 
 from .build import PROGRAM, Failed, build_program, output_of
+from .costs import require_measurable
 from .options import COST_TABLES, CURVES, MODEL_FIGURES, ROOT, TRADEOFF, UsageError, parse
 from .figures import curve_of, draw
 from .papers import listing, paper_table, paper_tables
@@ -55,8 +57,9 @@ def make_table(o: argparse.Namespace, runs: Runs) -> None:
              baseline_lines(runs, results[0][0][0].flags), describe_origin())
     result.notes.append(f"{describe_origin()}; {' '.join(['examples/learning/run', *sys.argv[1:]])}")
     o.results.mkdir(parents=True, exist_ok=True)
-    (o.results / f"table-{o.table}.md").write_text(result.markdown(), encoding="utf-8")
-    (o.results / f"table-{o.table}.json").write_text(json.dumps({"columns": result.columns, "rows": result.rows, "says": result.notes}, indent=1) + "\n", encoding="utf-8")
+    replace_file(o.results / f"table-{o.table}.md", result.markdown())
+    replace_file(o.results / f"table-{o.table}.json",
+                 json.dumps({"columns": result.columns, "rows": result.rows, "notes": result.notes}, indent=1) + "\n")
     print(result.markdown())
 
 
@@ -148,6 +151,8 @@ def main(argv: list[str]) -> int:
         return 0
     if o.search or o.figure == "tradeoff":
         require_searchable(o.search or o.preset or TRADEOFF, dict(o.set))
+    if o.figure == "tradeoff":
+        require_measurable(o.preset or TRADEOFF)
     built = o.program or build_program()
     python = python_with("matplotlib") if not o.torch else sys.executable
     if python != sys.executable:

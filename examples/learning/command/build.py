@@ -28,5 +28,5 @@ def build_program() -> Path:
 def output_of(*command: str | Path) -> str:
     completed = subprocess.run(list(map(str, command)), capture_output=True, encoding="utf-8", check=False)
     if completed.returncode != 0:
-        raise Failed(completed.stderr.strip() or f"{command[0]} failed")
+        raise Failed(completed.stderr.strip() or f"{command[0]} ended with status {completed.returncode}")
     return completed.stdout

@@ -6,11 +6,12 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 
 from .build import Failed
-from .options import ROOT
-from .presets import flags_of
+from .options import ROOT, UsageError
+from .presets import flags_of, preset
 from .runs import Runs
 from .stored import is_same, read_entries, write_entry
 from .tables import Table
@@ -18,6 +19,7 @@ from .tables import Table
 STORED = ROOT / "docs/learning/results/costs.json"
 PRESET, STEPS = "sliceformer/speed", 2
 LENGTHS = (1000, 2000, 3000, 4000)
+FILE_TASKS = ("listops-tsv", "imdb", "aan", "cifar10", "mnist")  # have no flag --test-samples
 MODELS = ("sort-ascending", "softmax", "softmax-strided", "linear-transformer", "reformer", "sinkformer", "softmax-fixed", "sinkhorn-transformer",
           "linformer-google", "performer-google", "synthesizer", "softmax-window", "softmax-bigbird", "cosformer")
 
@@ -30,12 +32,21 @@ class Usage:
 
 
 def usage_of(command: list[str]) -> Usage:
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise Failed(f"the training program ended with status {process.returncode}: {' '.join(command)}")
+    with tempfile.TemporaryFile() as errors:  # a pipe could fill up
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as process:
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            errors.seek(0)
+            last_line = (errors.read().decode(errors="replace").strip().splitlines() or ["no message"])[-1]
+            raise Failed(f"the training program ended with status {process.returncode}, {last_line}: {' '.join(command)}")
     return Usage(used.ru_utime + used.ru_stime, 1024 * used.ru_maxrss)
+
+
+def require_measurable(name: str) -> None:
+    """Raises an error if the preset's task is read from files, whose number of tests is fixed: `measure` needs different ones."""
+    if (task := preset(name)["flags"].get("task")) in FILE_TASKS:
+        raise UsageError(f"preset {name} has the task {task}, which is read from files: only costs of generated tasks can be measured")
 
 
 def measure(runs: Runs, flags: dict[str, str], steps: int) -> dict[str, float]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from report.colors import on_paper
+from report.results import replace_file
 
 from .runs import Result, Run
 from .tables import description_of
@@ -42,17 +43,17 @@ def curve_of(seeds: list[tuple[Run, Result]], scaled: list[str]) -> Curve | None
 
 
 def captions(series: list[Curve], seeds: int) -> tuple[str, str]:
-    """Returns the text below the title and the text below the picture, which groups models of the same kind."""
-    says = f"mean of {seeds} seeds, band from the least to the greatest" if seeds > 1 else "one seed"
+    """Returns the subtitle and the text below the picture, which groups models of the same kind."""
+    subtitle = f"mean of {seeds} seeds, band from the least to the greatest" if seeds > 1 else "one seed"
     controls = [curve for curve in series if curve.model.startswith("none")]
     if controls:
-        says += "; dashed: the control without mixing"
+        subtitle += "; dashed: the control without mixing"
     kinds: dict[str, list[str]] = {}
     for curve in series:
         kinds.setdefault(curve.kind, []).append(curve.model)
     notes = ["none can win here: the head reads all rows, so that no row needs to see another"] if any(curve.pool == "flatten" for curve in controls) else []
     notes += [f"{'all' if len(kinds) == 1 else ', '.join(models)}: {kind}" for kind, models in kinds.items()]
-    return says, "\n".join(line for note in notes for line in textwrap.wrap(note, 110))
+    return subtitle, "\n".join(line for note in notes for line in textwrap.wrap(note, 110))
 
 
 @dataclass
@@ -73,7 +74,7 @@ class Line:
 @dataclass
 class Chart:
     title: str
-    says: str
+    subtitle: str
     x_label: str
     y_label: str
     values: str  # heading of the values at the ends
@@ -87,20 +88,20 @@ def draw(path: Path, title: str, series: list[Curve | None], seeds: int, lines: 
     if not curves:
         print(f"no figure {path.name}: no run has reached a test yet", file=sys.stderr)
         return
-    says, below = captions(curves, seeds)
-    data = {"title": title, "says": says, "lines": lines, "origin": origin, "curves": list(map(asdict, curves))}
+    subtitle, below = captions(curves, seeds)
+    data = {"title": title, "subtitle": subtitle, "lines": lines, "origin": origin, "curves": list(map(asdict, curves))}
     shown = []
     for curve in curves:
         means, low, high = ([100 * share for share in shares] for shares in (curve.mean, curve.least, curve.greatest))
         shown.append(Line(curve.model, curve.steps, means, f"{means[-1]:.1f} %", low, high))
-    chart = Chart(title, says, "training steps", "accuracy of the test, percent", "at the end", (0, 102))
+    chart = Chart(title, subtitle, "training steps", "accuracy of the test, percent", "at the end", (0, 102))
     draw_chart(path, chart, shown, f"{below}\n{origin}", data, {name: (100 * share, f"{100 * share:.1f} %") for name, share in lines.items()})
 
 
 def write_data(path: Path, data: dict) -> bool:
     """Writes figure-<name>.json. Returns false if there is no matplotlib to draw a picture with."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_name(f"figure-{path.name}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    replace_file(path.with_name(f"figure-{path.name}.json"), json.dumps(data, indent=1) + "\n")
     if importlib.util.find_spec("matplotlib") is None:
         print("no pictures: there is no matplotlib (Debian: python3-matplotlib)", file=sys.stderr)
         return False
@@ -135,6 +136,6 @@ def draw_chart(path: Path, chart: Chart, lines: list[Line], origin: str, data: d
         axis.set_xlabel(chart.x_label)
         axis.set_ylabel(chart.y_label)
         label_ends(axis, ends, [chart.values])
-        finish(figure, chart.title, chart.says, origin)
+        finish(figure, chart.title, chart.subtitle, origin)
         return figure
     save(figure_of, path)

@@ -2,7 +2,6 @@
 """Figures of the rows between the layers of trained models, and of a task's samples. They need numpy."""
 import json
 import struct
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def probe(runs: Runs, run: Run) -> Tensors:
     """Returns the rows between the layers of a run's model for the first test batch (learning/probe.hpp)."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "probe"
-        subprocess.run([*runs.command(run), "--checkpoint", str(run.checkpoint), "--probe", str(path)], check=True, stdout=subprocess.DEVNULL)
+        output_of(*runs.command(run), "--checkpoint", run.checkpoint, "--probe", path)
         return read_safetensors(path)
 
 
@@ -97,7 +96,7 @@ def draw_depth(runs: Runs, figure: str, found: list[Run], path: Path, origin: st
                                "layer", "relative residual", "last layer", (0, 1.05 * max(map(max, values.values())))),
         "permutation": Chart("Change of the class token when rows are shuffled", "initial weights, no positions; 0 is drawn as 10^-8; dashed: the control without mixing",
                              "layer", "change of its row, relative to the row", "last layer", (floor / 2, 4), True)}[figure]
-    draw_chart(path, chart, shown, origin, {"title": chart.title, "says": chart.says, "origin": origin, "by_model": values})
+    draw_chart(path, chart, shown, origin, {"title": chart.title, "subtitle": chart.subtitle, "origin": origin, "by_model": values})
 
 
 def draw_spectra(runs: Runs, found: list[Run], path: Path, origin: str) -> None:
@@ -108,7 +107,7 @@ def draw_spectra(runs: Runs, found: list[Run], path: Path, origin: str) -> None:
     shown = [Line(label, list(range(1, len(y) + 1)), y, f"{sum(v > 0.01 for v in y)}") for label, y in values.items()]
     chart = Chart("Singular values of a layer's map", "relative to the greatest one; softmax: means over heads and samples of a trained model",
                   "index", "relative singular value", "above 1 %", (min(map(min, values.values())) / 2, 2), True)
-    draw_chart(path, chart, shown, origin, {"title": chart.title, "says": chart.says, "origin": origin, "by_layer": values})
+    draw_chart(path, chart, shown, origin, {"title": chart.title, "subtitle": chart.subtitle, "origin": origin, "by_layer": values})
 
 
 def draw_shifts(program: Path, path: Path, origin: str, rows: int = 64) -> None:
@@ -117,7 +116,7 @@ def draw_shifts(program: Path, path: Path, origin: str, rows: int = 64) -> None:
     values = {entry["shift"]: entry["rows"] for entry in map(json.loads, output.splitlines())}
     shown = [Line(name, list(range(len(y))), y, str(y[-1])) for name, y in values.items()]
     chart = Chart("Shifts of CSP", f"rows by which a channel moves, of {rows}: two layers of 16 channels, four heads", "layer times 16 + channel", "rows", "last channel", (-2, rows))
-    draw_chart(path, chart, shown, origin, {"title": chart.title, "says": chart.says, "origin": origin, "by_shift": values})
+    draw_chart(path, chart, shown, origin, {"title": chart.title, "subtitle": chart.subtitle, "origin": origin, "by_shift": values})
 
 
 def draw_samples(runs: Runs, settings: list[dict[str, str]], titles: list[str], path: Path, origin: str, count: int = 8) -> None:

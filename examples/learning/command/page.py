@@ -4,6 +4,8 @@ import html
 import re
 from pathlib import Path
 
+from report.results import replace_file
+
 LOOKS = {"what it is": "long", "published": "soft", "by whom": "soft long"}  # CSS classes of columns; published numbers are grey
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #57606a; --line: #e3e6ea; }
@@ -58,7 +60,7 @@ def write_page(results: Path, origin: str) -> Path:
         dark = light.with_name(light.name.replace("-light.", "-dark."))
         parts.append(embed_svg(light, "light") + (embed_svg(dark, "dark") if dark.exists() else ""))
     page = results / "index.html"
-    page.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-                    f"<title>Models that sort, mix and attend</title><style>{STYLE}</style>\n<h1>Models that sort, mix and attend</h1>\n"
-                    f"<p>{html.escape(origin)}</p>\n" + "\n".join(parts) + "</html>\n", encoding="utf-8")
+    replace_file(page, f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+                       f"<title>Models that sort, mix and attend</title><style>{STYLE}</style>\n<h1>Models that sort, mix and attend</h1>\n"
+                       f"<p>{html.escape(origin)}</p>\n" + "\n".join(parts) + "</html>\n")
     return page

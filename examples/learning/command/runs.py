@@ -93,7 +93,7 @@ class Runs:
         self.build = hashlib.sha256(program.read_bytes()).hexdigest()[:12]
 
     def run_of(self, flags: dict[str, str], seed: int) -> Run:
-        identity = json.dumps([sorted(flags.items()), seed, self.build, str(self.data)])
+        identity = json.dumps([sorted(flags.items()), seed, self.build, str(self.data and self.data.resolve())])
         name = f"{flags.get('task', 'adding')}-{flags.get('model', 'chord')}-{flags.get('length', '')}-{seed}"
         return Run(flags, seed, self.results / "runs" / f"{name}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}")
 

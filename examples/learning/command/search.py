@@ -4,6 +4,8 @@ for each preset, model and settings; docs/learning/results/search.json is the st
 import argparse
 import sys
 
+from report.results import replace_file
+
 from .options import ROOT, UsageError
 from .presets import flags_of, preset, presets, published
 from .runs import Result, Run, Runs, mean_and_spread
@@ -103,7 +105,7 @@ def make_search(o: argparse.Namespace, runs: Runs, origin: str) -> Table:
         entry = entry_of(name, model, settings, validation, seeds, more, baselines)
         entry |= {"origin": origin, "command": " ".join(["examples/learning/run", *sys.argv[1:]])}
         result = table(name, write_entry(path, entry))
-        path.with_name(f"search-{name.replace('/', '-')}.md").write_text(result.markdown(), encoding="utf-8")
+        replace_file(path.with_name(f"search-{name.replace('/', '-')}.md"), result.markdown())
     return result
 
 

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from report.results import replace_file
+
 
 def read_entries(path: Path) -> list[dict]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
@@ -17,7 +19,7 @@ def write_entry(path: Path, entry: dict) -> list[dict]:
     """Replaces the entry of the same runs, or adds one. Returns all entries."""
     entries = [other for other in read_entries(path) if not is_same(other, entry)] + [entry]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[\n" + ",\n".join(map(json.dumps, entries)) + "\n]\n", encoding="utf-8")
+    replace_file(path, "[\n" + ",\n".join(map(json.dumps, entries)) + "\n]\n")
     return entries
 
 

@@ -93,9 +93,9 @@ class RecipeCall:
         self.y = torch.zeros_like(dy)
         self.grads = [torch.zeros_like(x) for x in inputs[:gradients]] if with_backward else []
         self.tensors = inputs, dy  # keeps their memory
-        arrays = [Array(x) for x in inputs], [Array(dx) for dx in self.grads]
-        views = [(Array * len(list_))(*list_) for list_ in arrays]
-        self.layer = layers.make_layer(recipe.encode(), SIZES.get(recipe, 0), views[0], Array(self.y), Array(dy), views[1])
+        input_views = (Array * len(inputs))(*map(Array, inputs))
+        grad_views = (Array * len(self.grads))(*map(Array, self.grads)) if with_backward else None
+        self.layer = layers.make_layer(recipe.encode(), SIZES.get(recipe, 0), input_views, Array(self.y), Array(dy), grad_views)
         assert self.layer, recipe
 
     def __call__(self):
@@ -285,11 +285,14 @@ def main():
     parser.add_argument("--table", choices=(*TABLES, "sums"), default="attention")
     parser.add_argument("--without", nargs="+", default=[], metavar="LAYER", help="layers of the table to leave out")
     arguments = parser.parse_args()
+    if "softmax_attention" in arguments.without:
+        parser.error("--without softmax_attention: the other layers are compared with it")
     torch.set_num_threads(1)
     shape = f"[1, {HEADS}, N, {CHANNELS}]" if arguments.table != "sums" else f"[batch, N, {SUM_CHANNELS}]"
     print(f"torch {torch.__version__}, {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}, {shape}")
     layers = load_layers()
     for length in arguments.lengths:
+        torch.compiler.reset()  # each length has its own compilations, whose number is limited
         if arguments.table == "sums":
             print_sums(layers, length, arguments.rounds)
         else:

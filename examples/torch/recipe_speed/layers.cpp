@@ -32,6 +32,8 @@
 #include <exception>
 #include <memory>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace ss = slicesort;
 using host = ss::exec::host;
@@ -125,7 +127,7 @@ std::unique_ptr<layer> make(std::string_view name, std::int64_t size, array cons
                             tensor dy, array const* grads) {
   host const exec;
   auto const x = [&](int i) { return inputs[i].view(); };
-  auto const dx = [&](int i) { return grads[i].view(); };
+  auto const dx = [&](int i) { return grads == nullptr ? tensor() : grads[i].view(); };
   auto const bind = [&](auto recipe, auto const& params, auto const& gradients) {
     return std::unique_ptr<layer>(new recipe_layer<decltype(recipe), std::decay_t<decltype(params)>,
                                                    std::decay_t<decltype(gradients)>>(
@@ -230,7 +232,7 @@ int report_error(F const& f) {
 extern "C" {
 
 // Returns null if there is no such recipe. `size` is its landmarks, window, block, chunk,
-// half-steps or states.
+// half-steps or states. `grads` is null if only forward is called.
 layer* make_layer(char const* name, std::int64_t size, array const* inputs, array y, array dy,
                   array const* grads) {
   return make(name, size, inputs, y.view(), dy.view(), grads).release();

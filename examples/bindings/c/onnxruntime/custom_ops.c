@@ -68,10 +68,11 @@ static OrtStatus* input_view(OrtKernelContext* context, size_t i, slicesort_tens
   if (error == NULL) error = ort->GetDimensions(info, view->shape, rank);
   if (error == NULL) error = ort->GetTensorMutableData((OrtValue*)value, &view->data);
   if (info != NULL) ort->ReleaseTensorTypeAndShapeInfo(info);
+  if (error != NULL) return error;
   view->dtype = SLICESORT_FLOAT32;
   view->rank = (int32_t)rank;
   set_dense(view);
-  return error;
+  return NULL;
 }
 /* Allocates an output of the shape of `like` with `channels` channels. */
 static OrtStatus* output_view(OrtKernelContext* context, size_t i, slicesort_tensor const* like,
@@ -91,8 +92,9 @@ static OrtStatus* ORT_API_CALL compute_slicing_sort(void* kernel, OrtKernelConte
   struct node const* const node = kernel;
   slicesort_tensor x = {0}, y, perm;
   OrtStatus* error = input_view(ort_context, 0, &x);
+  if (error != NULL) return error;
   int64_t const channels = x.rank > 0 ? x.shape[x.rank - 1] : 0;
-  if (error == NULL) error = output_view(ort_context, 0, &x, channels, SLICESORT_FLOAT32, &y);
+  error = output_view(ort_context, 0, &x, channels, SLICESORT_FLOAT32, &y);
   if (error == NULL) error = output_view(ort_context, 1, &x, channels, SLICESORT_INT32, &perm);
   if (error != NULL) return error;
   struct context context = {ort_context, NULL};

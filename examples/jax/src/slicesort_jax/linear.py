@@ -55,7 +55,7 @@ def linear_attention_with_state(q: Any, k: Any, v: Any, w: Any = None, initial: 
     w = None if w is None else as_array("w", w, "[heads, features, channels]")
     if initial is None:
         # A state of zeros starts a sequence. state_extents of the operator describes its elements.
-        name = feature.split("{")[0]
+        name = feature.split("{")[0].strip()
         features = q.shape[3] if w is None else w.shape[1] * (2 if name == "random_fourier" else 1)
         elements = 3 + features * (v.shape[3] + 1) + 63 * (features + v.shape[3] + 1)
         initial = jnp.zeros((q.shape[0], v.shape[1], elements), accumulator_dtype(q.dtype))

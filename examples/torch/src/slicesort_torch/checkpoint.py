@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -66,12 +67,23 @@ def settings_in(file: Any) -> Settings:
     text = metadata.get("settings")
     if text is None:
         raise ValueError("there are no settings in its metadata: slicesort_train did not write it")
-    settings = Settings.parse(text)
+    settings = with_image_size(Settings.parse(text), file)
     steps = dict(word.split("=", 1) for word in text.split()).get("steps", "1000")
     step = metadata.get("step", "0")
     if not re.fullmatch("[0-9]{1,18}", step) or int(step) > parse_setting("steps", steps, float):
         raise ValueError(f"step is {step!r}, must be a whole number in 0..{steps} (steps)")
     return settings
+
+
+def with_image_size(settings: Settings, file: Any) -> Settings:
+    """Returns the settings with the length of a model of images in MNIST's format. The settings of
+    the run have no size of the images; learned positions have a row for each patch. Without them, the
+    images are those of MNIST."""
+    if settings.task != "mnist" or settings.positions != "learned":
+        return settings
+    shape = file.get_slice("positions").get_shape() if "positions" in file.keys() else []
+    length = shape[0] - (settings.pool == "cls") if shape else 0
+    return replace(settings, length=length) if length > 0 else settings
 
 
 def parameters_in(file: Any) -> set[str]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every operator as a differentiable function of tensors.
 
-Tensors may have any strides and are not copied; outputs have the strides of their input. Policies are text in C++
-syntax: `"half_half{4}"`. `lengths` (int64 `[batch]`) is the number of valid leading rows of each sample. Errors are
-`RuntimeError` with the library's messages. Results are deterministic and have the same bits for any number of threads;
-no gradient uses atomic additions."""
+Tensors may have any strides and are not copied; an output with the shape of its input has its strides, others are
+dense. Policies are text in C++ syntax: `"half_half{4}"`. `lengths` (int64 `[batch]`) is the number of valid leading rows
+of each sample. Errors are `RuntimeError` with the library's messages, but `TypeError` for a policy that is not text,
+`ValueError` for an unknown option, and `IndexError` for an index in `perm` that is out of range. Results are
+deterministic and have the same bits for any number of threads; no gradient uses atomic additions."""
 from .operators.csp import csp, sinkhorn_csp
 from .operators.decaying_sum import decaying_sum, decaying_sum_with_state
 from .operators.linear_attention import linear_attention, linear_attention_with_state

@@ -18,10 +18,10 @@ from .pool import POOLINGS
 # Settings of training and of the samples. No layer depends on them.
 TRAINING_SETTINGS = frozenset(
     "batch steps rate warmup schedule beta1 beta2 epsilon weight-decay clip".split()
-    + "data-seed shortest training-samples".split()
+    + "micro-batch data-seed shortest training-samples validation dashes single-dashes".split()
 )
 
-# Sample shapes of the tasks. The flag --length overrides the length.
+# Sample shapes of the tasks. The flag --length overrides the length, except of FIXED_LENGTHS.
 TASKS = {
     "adding": SampleShape(128, features=2, outputs=1),
     "order": SampleShape(128, vocabulary=6, outputs=4),
@@ -31,10 +31,15 @@ TASKS = {
     "imdb": SampleShape(1000, vocabulary=257, outputs=2),
     "aan": SampleShape(4000, vocabulary=258, outputs=2),
     "cifar10": SampleShape(1024, vocabulary=256, outputs=10),
+    "pathfinder": SampleShape(1024, vocabulary=256, outputs=2),
+    "mnist": SampleShape(784, features=1, outputs=10),  # with patches of one pixel
 }
+FIXED_LENGTHS = ("cifar10", "pathfinder")
+MNIST_SIDE = 28  # pixels
+MAX_PATCH = 2**20  # pixels of a side, as in `slicesort_train`
 
-
-POSITIVE = ("length", "width", "layers", "hidden", "heads")
+POSITIVE = ("length", "width", "layers", "hidden", "heads", "patch")
+SEEDS = ("seed", "data-seed")  # have 64 bits
 MAX_ANGLES = 2**28  # size limit of the table of sinusoidal positions, which is not in the checkpoint
 
 
@@ -48,15 +53,26 @@ def parse_number(text: str) -> float:
 
 
 def parse_whole_number(text: str) -> int:
-    """Parses a whole number; accepts 1e3, as `slicesort_train` does."""
+    """Parses a whole number; accepts 1e3."""
     value = parse_number(text)
     if not value.is_integer():
         raise ValueError(text)
     return int(value)
 
 
+def parse_seed(text: str) -> int:
+    """Parses a whole number below 2^64."""
+    if not re.fullmatch("[0-9]{1,20}", text):
+        return parse_whole_number(text)
+    if (value := int(text)) >= 2**64:
+        raise ValueError(text)
+    return value
+
+
 def parse_setting(name: str, value: str, kind: type):
     parse, noun = PARSERS.get(kind, (parse_whole_number, "whole number"))
+    if name in SEEDS:
+        parse, noun = parse_seed, "whole number below 2^64"
     try:
         return parse(value)
     except ValueError:
@@ -103,6 +119,7 @@ class Settings:
     input_bias: int = 0
     out_bias: int = 0
     seed: int = 1
+    patch: int = 1  # side of the image patches that are rows of mnist
 
     def __post_init__(self) -> None:
         choices = {"task": tuple(TASKS), "block": KINDS, "positions": POSITIONS, "pool": POOLINGS}
@@ -114,6 +131,8 @@ class Settings:
             value = getattr(self, field.name)
             if field.type in (int, int | None) and value is not None:
                 require_int(field.name, value, 1 if field.name in POSITIVE else 0)
+        if self.patch > MAX_PATCH:
+            raise ValueError(f"patch is {self.patch}, must be at most 2^20")
         require_rate("attention_dropout", self.attention_dropout)
         self.rules  # checks the others
         if self.positions == "sinusoid" and self.shape.length * self.width > MAX_ANGLES:
@@ -142,9 +161,13 @@ class Settings:
     @property
     def shape(self) -> SampleShape:
         task = TASKS[self.task]
-        length = task.length if self.length is None or self.task == "cifar10" else self.length
+        length = task.length if self.length is None or self.task in FIXED_LENGTHS else self.length
         rows = 2 * length + 1 if self.task == "aan" else length  # two papers and a separator
-        return SampleShape(rows, task.features, task.vocabulary, task.outputs)
+        if self.task != "mnist":
+            return SampleShape(rows, task.features, task.vocabulary, task.outputs)
+        if self.length is None:
+            rows = max(1, MNIST_SIDE // self.patch) ** 2
+        return SampleShape(rows, self.patch**2, task.vocabulary, task.outputs)
 
     @property
     def rules(self) -> Conventions:

@@ -42,9 +42,9 @@ def decaying_sum_with_state(x, a, w=None, initial=None, direction="forward", is_
         w = x.new_ones(numbers, x.size(-1))
         if is_complex:
             w[1::2] = 0
+    x, a, w = cast_to_widest_dtype(x, a, w)
     if initial is None:
         initial = x.new_zeros(x.size(0), numbers, x.size(-1), dtype=accumulator_dtype(x))
-    x, a, w = cast_to_widest_dtype(x, a, w)
     return _decaying_sum(x, a, w, initial, is_complex, direction, lengths)
 
 

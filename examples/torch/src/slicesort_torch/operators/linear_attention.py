@@ -76,7 +76,7 @@ def linear_attention_with_state(q, k, v, w=None, initial=None, feature="elu_plus
     q, k, v, w = cast_to_autocast_dtype(q, k, v, w)
     if initial is None:
         # A state of zeros starts a sequence. state_extents of the operator describes its elements.
-        name = feature.split("{")[0]
+        name = feature.split("{")[0].strip()
         features = q.size(-1) if w is None else w.size(-2) * (2 if name == "random_fourier" else 1)
         elements = 3 + features * (v.size(-1) + 1) + 63 * (features + v.size(-1) + 1)
         initial = q.new_zeros(q.size(0), v.size(1), elements, dtype=accumulator_dtype(q))

@@ -23,6 +23,8 @@ def register(name, *, fake, batched, outputs=(0,), can_fold=None, save=None, bac
         backward = pass_none(backward)
 
     def batched_call(operator, info, in_dims, *inputs):
+        if info.batch_size == 0:
+            return run_on_no_slices(operator, in_dims, inputs)
         mapped_inputs = [i for i, dim in enumerate(in_dims) if dim is not None]
         if any(i not in batched for i in mapped_inputs) or not (can_fold is None or can_fold(*inputs)):
             return run_per_slice(operator, info.batch_size, in_dims, inputs)
@@ -121,6 +123,17 @@ def run_per_slice(op, size, in_dims, inputs):
     if isinstance(slices[0], (tuple, list)):
         return tuple(torch.stack(results) for results in zip(*slices)), (0,) * len(slices[0])
     return torch.stack(slices), 0
+
+
+def run_on_no_slices(op, in_dims, inputs):
+    """Returns results without slices, of the shapes and dtypes that a slice of zeros has."""
+    def zeros(x, dim):  # a sum of no slices has a gradient
+        return x.sum(dim) if x.is_floating_point() else x.new_zeros(x.movedim(dim, 0).shape[1:])
+
+    results = op(*(x if dim is None else zeros(x, dim) for x, dim in zip(inputs, in_dims)))
+    if isinstance(results, (tuple, list)):
+        return tuple(y.unsqueeze(0)[:0] for y in results), (0,) * len(results)
+    return results.unsqueeze(0)[:0], 0
 
 
 def require_text(name, value, hint=""):

@@ -5,88 +5,20 @@
 #include "../support/inputs.hpp"
 #include "../support/pattern_order.hpp"
 #include "../support/problems.hpp"
+#include "fingerprints/attention.hpp"
+#include "fingerprints/results.hpp"
 
 #include <slicesort/slicesort.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+using namespace fingerprints;
+
 namespace {
-
-using namespace support;
-
-// Several tiles of channels, with partial vectors of every width in rows and channels.
-constexpr extents3 shape{2, 131, 70};
-// A small shape for slow operators, and a long one with 32-bit indices.
-constexpr extents3 small{2, 67, 37}, tall{1, 65600, 2};
-std::vector<index_t> const lengths{131, 90}, small_lengths{67, 41}, key_lengths{139, 90};
-
-ss::exec::host exec;
-
-class fingerprint {
- public:
-  template <class T>
-  void add(std::vector<T> const& elements) {
-    for (T const& e : elements) hash_ = random_stream::mix(hash_ ^ bits_of(e)) + 1;
-  }
-  template <class T>
-  void add(tensor<T> const& t) {
-    add(t.elements());
-  }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_ = 0;
-};
-
-// The fingerprints of an operator's two directions, over all calls. Prints them when destroyed.
-template <class T>
-struct operator_fingerprints {
-  char const* name;
-  fingerprint forward, backward;
-
-  explicit operator_fingerprints(char const* operator_name) : name(operator_name) {}
-  operator_fingerprints(operator_fingerprints const&) = delete;
-  ~operator_fingerprints() {
-    print("forward", forward);
-    print("backward", backward);
-  }
-  void print(char const* direction, fingerprint const& f) const {
-    std::printf("%s %s %s %016llx\n", name, direction, type_name<T>(),
-                static_cast<unsigned long long>(f.value()));
-  }
-};
-
-// A workspace of exactly the required size.
-struct scratch {
-  std::vector<unsigned char> memory;
-  explicit scratch(std::size_t bytes) : memory(bytes) {}
-  operator ss::workspace() { return {memory.data(), memory.size()}; }
-};
-
-template <class T>
-std::vector<T> normal_values(index_t size, std::uint64_t seed) {
-  return make_column<T>(input_kind::normal, static_cast<std::size_t>(size), seed);
-}
-template <class T>
-tensor<T> normal_tensor(extents3 e, std::uint64_t seed) {
-  tensor<T> t(e);
-  t.elements() = normal_values<T>(e.size(), seed);
-  return t;
-}
-// Gradients that a call accumulates into.
-template <class T>
-tensor<T> previous_gradients(extents3 e) {
-  return normal_tensor<T>(e, 99);
-}
-
-constexpr ss::backward_options accumulate(ss::tensor1<index_t const> valid_lengths = {}) {
-  return {ss::grad_mode::accumulate, valid_lengths};
-}
 
 template <class T, class Index>
 void add_sort(operator_fingerprints<T>& fingerprints, extents3 e,
@@ -109,6 +41,67 @@ void print_slicing_sort() {
   add_sort<T, std::uint16_t>(fingerprints, shape, {});
   add_sort<T, std::int32_t>(fingerprints, shape, lengths);
   add_sort<T, std::uint32_t>(fingerprints, tall, {});
+}
+
+template <class T>
+void print_argsort() {
+  operator_fingerprints<T> fingerprints("argsort");
+  ss::argsort<pattern_order> const op(pattern_order{irregular});
+  scratch memory(op.template workspace_bytes<T>(exec, shape));
+  tensor<std::uint16_t> indices(shape);
+  op.forward(exec, mixed_tensor<T>(shape, all_kinds, 1).view(), indices.view(), memory,
+             {view_of(lengths)});
+  fingerprints.forward.add(indices);
+}
+
+template <class T>
+void add_top_k(operator_fingerprints<T>& fingerprints, index_t k, ss::top_k_output output,
+               ss::nan_order nan) {
+  ss::top_k<pattern_order> const op(k, output, nan, pattern_order{irregular});
+  extents3 const selected{shape.batch, k, shape.channels};
+  scratch memory(op.template workspace_bytes<T>(exec, shape));
+  tensor<T> const x = mixed_tensor<T>(shape, all_kinds, 1), dy = normal_tensor<T>(selected, 2);
+  tensor<T> values(selected), dx = previous_gradients<T>(shape);
+  tensor<std::uint32_t> indices(selected);
+  op.forward(exec, x.view(), values.view(), {indices.view()}, memory, {view_of(lengths)});
+  fingerprints.forward.add(values);
+  fingerprints.forward.add(indices);
+  op.backward(exec, dy.view(), {indices.view()}, dx.view(), memory, ss::grad_mode::accumulate);
+  fingerprints.backward.add(dx);
+}
+template <class T>
+void print_top_k() {
+  operator_fingerprints<T> fingerprints("top_k");
+  add_top_k(fingerprints, 9, ss::top_k_output::sorted, ss::nan_order::total);
+  add_top_k(fingerprints, 100, ss::top_k_output::by_index, ss::nan_order::last);
+}
+
+template <class T, class Op>
+void add_soft_operator(operator_fingerprints<T>& fingerprints, Op const& op) {
+  scratch memory(op.template workspace_bytes<T>(exec, shape));
+  tensor<T> const x = normal_tensor<T>(shape, 1), dy = normal_tensor<T>(shape, 2);
+  tensor<T> y(shape), dx = previous_gradients<T>(shape);
+  tensor<std::uint16_t> perm(shape), pools(shape);
+  op.forward(exec, x.view(), y.view(), {perm.view(), pools.view()}, memory, {view_of(lengths)});
+  fingerprints.forward.add(y);
+  fingerprints.forward.add(perm);
+  fingerprints.forward.add(pools);
+  op.backward(exec, dy.view(), x.view(), {perm.view(), pools.view()}, dx.view(), memory,
+              accumulate(view_of(lengths)));
+  fingerprints.backward.add(dx);
+}
+template <class T>
+void print_soft_sort() {
+  operator_fingerprints<T> sort_fingerprints("soft_sort"), rank_fingerprints("soft_rank");
+  pattern_order const order{irregular};
+  for (double strength : {0.05, 4.0}) {
+    ss::regularization::l2 const l2;
+    ss::regularization::entropic const entropic;
+    add_soft_operator(sort_fingerprints, ss::soft_sort(strength, l2, order));
+    add_soft_operator(sort_fingerprints, ss::soft_sort(strength, entropic, order));
+    add_soft_operator(rank_fingerprints, ss::soft_rank(strength, l2, order));
+    add_soft_operator(rank_fingerprints, ss::soft_rank(strength, entropic, order));
+  }
 }
 
 template <class T>
@@ -309,49 +302,12 @@ void print_sparse_mix() {
              3, 5);
 }
 
-template <class T, class State, class Op>
-void add_attention(operator_fingerprints<T>& fingerprints, Op const& op) {
-  ss::extents4 const q{2, 2, 67, 37}, kv{2, 2, 139, 37}, scores{2, 2, 67, 139};
-  scratch memory(op.template workspace_bytes<T>(exec, q, kv));
-  // Views of vectors as tensor4.
-  auto const const_view = [](std::vector<T> const& elements, ss::extents4 e) {
-    return ss::tensor4<T const>(elements.data(), e);
-  };
-  auto const mutable_view = [](auto& elements, ss::extents4 e) {
-    return ss::tensor4(elements.data(), e);
-  };
-  std::vector<T> const queries = normal_values<T>(q.size(), 1),
-                       keys = normal_values<T>(kv.size(), 2),
-                       values = normal_values<T>(kv.size(), 3),
-                       bias = normal_values<T>(scores.size(), 4),
-                       dy = normal_values<T>(q.size(), 5);
-  std::vector<T> y(queries.size()), dq = queries, dk = keys, dv = values, dbias = bias;
-  ss::extents4 const saved = op.saved_extents(q, kv);
-  std::vector<State> state(static_cast<std::size_t>(saved.size()));
-  ss::tensor1<index_t const> const valid_lengths = view_of(key_lengths);
-
-  ss::attention_inputs<T> const in{const_view(queries, q), const_view(keys, kv),
-                                   const_view(values, kv), const_view(bias, scores)};
-  op.forward(exec, in, mutable_view(y, q), {mutable_view(state, saved)}, memory, {valid_lengths});
-  fingerprints.forward.add(y);
-  fingerprints.forward.add(state);
-  op.backward(exec, const_view(dy, q), in, const_view(y, q), {mutable_view(state, saved)},
-              {mutable_view(dq, q), mutable_view(dk, kv), mutable_view(dv, kv),
-               mutable_view(dbias, scores)},
-              memory, {ss::grad_mode::accumulate, valid_lengths});
-  for (auto const* gradient : {&dq, &dk, &dv, &dbias}) fingerprints.backward.add(*gradient);
-}
-template <class T>
-void print_softmax_attention() {
-  operator_fingerprints<T> fingerprints("softmax_attention");
-  add_attention<T, ss::detail::accumulator_t<T>>(fingerprints,
-                                                 ss::softmax_attention<ss::mask::causal>{});
-  add_attention<T, T>(fingerprints, ss::softmax_attention<ss::mask::full, ss::materialized<>>{});
-}
-
 template <class T>
 void print_every_operator() {
   print_slicing_sort<T>();
+  print_argsort<T>();
+  print_top_k<T>();
+  print_soft_sort<T>();
   print_permute<T>();
   print_multi_permutation<T>();
   print_short_convolution<T>();
@@ -363,6 +319,9 @@ void print_every_operator() {
   if constexpr (sizeof(T) >= sizeof(float)) print_sinkhorn_csp<T>();
   print_sparse_mix<T>();
   print_softmax_attention<T>();
+  print_pointwise_attention<T>();
+  print_linear_attention<T>();
+  print_merge_attention<T>();
 }
 
 }  // namespace

@@ -63,8 +63,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
     }
 }
 
-TEST_CASE("every tuning of the kernels") {
-  if (!testing(backend_kind::blocks)) return;
+TEST_CASE("every tuning of the kernels" * doctest::skip(!testing(backend_kind::blocks))) {
   std::uint64_t seed = 0;
   for (index_t n : {1, 31, 64, 129, 700})
     for (any_exec const exec : block_execs()) {
@@ -121,8 +120,9 @@ TEST_CASE("the workspace grows with the threads, and empty tensors need none") {
   }
 }
 
-TEST_CASE_TEMPLATE("long groups, saved in 16 bits", T, float, double, float16, bfloat16) {
-  if (SLICESORT_TEST_TSAN) return;  // starts no threads
+// Starts no threads, so ThreadSanitizer checks nothing.
+TEST_CASE_TEMPLATE("long groups, saved in 16 bits" * doctest::skip(SLICESORT_TEST_TSAN), T, float,
+                   double, float16, bfloat16) {
   std::uint64_t seed = 3;
   for (index_t group : {257, 1000, 4096, 4097})
     for (index_t reference : {no_reference, index_t{1}}) {

@@ -16,9 +16,6 @@ using namespace support;
 
 namespace {
 
-constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                              {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-
 struct layout {
   std::array<int, 3> axes;
   index_t padding, offset;

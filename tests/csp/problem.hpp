@@ -77,7 +77,7 @@ struct csp_problem : variant_problem<T> {
     return out.str();
   }
   // Seed for choosing backends, fixed per test case.
-  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
+  std::uint64_t backend_seed() const { return hash_of(describe()); }
 };
 
 // Calls f(op) with the operator of a test case.

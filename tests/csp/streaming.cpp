@@ -63,9 +63,9 @@ void check_large(extents3 e, index_t group, index_t reference, std::uint64_t see
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rows with and without cache line alignment", T, float, double, float16,
-                   bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("rows with and without cache line alignment" *
+                       doctest::skip(!testing(backend_kind::host)),
+                   T, float, double, float16, bfloat16) {
   auto const elements_per_8_bytes =
       static_cast<index_t>(8 / sizeof(T));  // one megabyte for every type
   extents3 const e{2, 1025, 64 * elements_per_8_bytes};
@@ -79,8 +79,9 @@ TEST_CASE_TEMPLATE("rows with and without cache line alignment", T, float, doubl
       }
 }
 
-TEST_CASE_TEMPLATE("a partial last tile, and gaps between rows", T, float, float16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("a partial last tile, and gaps between rows" *
+                       doctest::skip(!testing(backend_kind::host)),
+                   T, float, float16) {
   auto const elements_per_8_bytes = static_cast<index_t>(8 / sizeof(T));
   extents3 const e{1, 2200, 60 * elements_per_8_bytes};
   index_t const pitch = 64 * elements_per_8_bytes + 64;  // rows stay aligned to cache lines

@@ -5,6 +5,7 @@
 #include "backend/device.hpp"
 
 #include "support/inputs.hpp"
+#include "support/numbers.hpp"
 
 #include <slicesort/slicesort.hpp>
 
@@ -125,8 +126,8 @@ double relative_difference(std::vector<T> const& a, std::vector<T> const& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     double const x = static_cast<A>(a[i]), y = static_cast<A>(b[i]);
     if (!std::isfinite(x)) return HUGE_VAL;
-    error = std::max(error, std::abs(x - y));
-    largest = std::max(largest, std::abs(y));
+    error = max_or_nan(error, std::abs(x - y));
+    largest = max_or_nan(largest, std::abs(y));
   }
   return error / largest;
 }

@@ -281,8 +281,8 @@ inline std::vector<call> calls() {
     list.push_back({"short_convolution.forward",
                     {"y", "x", "weights"},
                     1,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(1, shape), filter(a, 2), a.view(0, shape), a.scratch,
@@ -291,8 +291,8 @@ inline std::vector<call> calls() {
     list.push_back({"short_convolution.backward",
                     {"dx", "dweights", "dy", "x", "weights"},
                     2,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(2, shape), a.view(3, shape), filter(a, 4),
@@ -306,8 +306,8 @@ inline std::vector<call> calls() {
     list.push_back({"decaying_sum.forward",
                     {"y", "last", "x", "a", "w", "initial"},
                     2,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.forward(exec, a.view(2, shape), {a.view(3, numbers), a.view(4, numbers)},
@@ -317,8 +317,8 @@ inline std::vector<call> calls() {
     list.push_back({"decaying_sum.backward",
                     {"dx", "dinitial", "da", "dw", "dy", "dlast", "x", "initial", "a", "w"},
                     4,
-                    true,
-                    false,
+                    with_lengths,
+                    without_query_lengths,
                     workspace_bytes_of(op),
                     [=](any_exec const& exec, arguments const& a) {
                       op.backward(exec, a.view(4, shape), a.view(6, shape),

@@ -4,6 +4,7 @@
 // UndefinedBehaviorSanitizer reports). Inputs repeat one element with strides of 0, or are null;
 // outputs are null, so calls are rejected or write nothing.
 #define SLICESORT_TEST_EVERY_BACKEND
+#include "huge_extents.hpp"
 #include "linked_operators.hpp"
 #include "support/backends.hpp"
 #include "support/error_message.hpp"
@@ -16,116 +17,25 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <string>
 #include <vector>
 
 using namespace support;
-using ss::extents3;
-using ss::extents4;
-using ss::index_t;
-using ss::stack_extents;
 
 namespace {
 
-constexpr index_t sizes[] = {0,
-                             1,
-                             index_t{1} << 31,
-                             index_t{1} << 40,
-                             index_t{1} << 62,
-                             std::numeric_limits<index_t>::max()};
-
-template <class F>
-void for_each_shape(F const& f) {
-  for (index_t batch : sizes)
-    for (index_t length : sizes)
-      for (index_t channels : sizes) f(extents3{batch, length, channels});
-}
-
-// Inputs of any shape that repeat one element, or are null.
-class repeated_input {
- public:
-  explicit repeated_input(bool has_memory) : has_memory_(has_memory) {}
-
-  template <class T>
-  ss::tensor3<T const> view(extents3 e) const {
-    return {data<T>(), e, {0, 0, 0}};
-  }
-  template <class T>
-  ss::tensor4<T const> view(extents4 e) const {
-    return {data<T>(), e, {0, 0, 0, 0}};
-  }
-  template <class T>
-  ss::tensor_stack<T const> view(stack_extents e) const {
-    return {data<T>(), e, {0, 0, 0, 0}};
-  }
-  // One length for all samples.
-  ss::tensor1<index_t const> lengths(index_t batch) const { return {data<index_t>(), batch, 0}; }
-
- private:
-  template <class T>
-  T const* data() const {
-    static T const zero{};
-    return has_memory_ ? &zero : nullptr;
-  }
-  bool has_memory_;
-};
-template <class Extents>
-auto null_output(Extents e) {
-  if constexpr (std::is_same_v<Extents, extents3>)
-    return ss::tensor3<float>(nullptr, e);
-  else if constexpr (std::is_same_v<Extents, stack_extents>)
-    return ss::tensor_stack<float>(nullptr, e);
-  else
-    return ss::tensor4<float>(nullptr, e);
-}
-struct any_options {
-  ss::tensor1<index_t const> lengths;
-
-  operator ss::forward_options() const { return {lengths}; }
-  operator ss::backward_options() const { return {ss::grad_mode::overwrite, lengths}; }
-};
-any_options options(repeated_input x, extents3 e) { return {x.lengths(e.batch)}; }
-auto null_index_output(extents3 e) { return ss::tensor3<std::uint32_t>(nullptr, e); }
-
-// Calls f(exec, inputs) for every backend, with and without memory of the inputs.
-template <class F>
-void for_each_backend_and_memory(F const& f) {
-  for_each_backend_untuned([&](any_exec const& exec) {
-    for (bool has_memory : {true, false}) f(exec, repeated_input(has_memory));
-  });
-}
-
-// Counts accepted and rejected calls.
-struct outcome_counts {
-  std::size_t accepted = 0, rejected = 0;
-
-  // Runs call(workspace) with a workspace of size() bytes; both may throw.
-  template <class Size, class Call>
-  void add(Size const& size, Call const& call) {
-    std::string const message = error_message([&] {
-      std::size_t const bytes = size();
-      std::vector<std::byte> memory(bytes < std::size_t{1} << 24 ? bytes : 0);
-      call(ss::workspace(memory));
-    });
-    ++(message.empty() ? accepted : rejected);
-  }
-  void check() const {
-    CHECK(accepted > 0);
-    CHECK(rejected > 0);
-  }
-};
-
-template <class Op, class Forward, class Backward>
-void check_calls(Op const& op, Forward const& forward, Backward const& backward) {
-  outcome_counts outcomes;
+template <class Op, class... Calls>
+void add_calls(outcome_counts& outcomes, Op const& op, Calls const&... calls) {
   for_each_backend_and_memory([&](any_exec const& exec, repeated_input const& x) {
     for_each_shape([&](extents3 e) {
       auto const size = [&] { return op.template workspace_bytes<float>(exec, e); };
-      outcomes.add(size, [&](ss::workspace scratch) { forward(exec, x, e, scratch); });
-      outcomes.add(size, [&](ss::workspace scratch) { backward(exec, x, e, scratch); });
+      (outcomes.add(size, [&](ss::workspace scratch) { calls(exec, x, e, scratch); }), ...);
     });
   });
+}
+template <class Op, class... Calls>
+void check_calls(Op const& op, Calls const&... calls) {
+  outcome_counts outcomes;
+  add_calls(outcomes, op, calls...);
   outcomes.check();
 }
 
@@ -169,6 +79,11 @@ TEST_CASE("operators on one tensor") {
       [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
         sort.backward(exec, x.view<float>(e), {x.view<std::uint32_t>(e)}, null_output(e), scratch,
                       options(x, e));
+      });
+  ss::argsort<pattern_order> const argsort;
+  check_calls(
+      argsort, [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+        argsort.forward(exec, x.view<float>(e), null_index_output(e), scratch, options(x, e));
       });
   ss::multi_permutation<pattern_order> const powers(3);
   check_calls(
@@ -242,6 +157,77 @@ TEST_CASE("operators on one tensor") {
         normalization.backward(exec, x.view<float>(e), x.view<float>(e), null_output(e), scratch,
                                row_and_column_lengths(x, e));
       });
+}
+
+TEST_CASE("top_k") {
+  outcome_counts outcomes;
+  for (index_t k : sizes)
+    for (auto output : {ss::top_k_output::sorted, ss::top_k_output::by_index}) {
+      ss::top_k<pattern_order> const op(k, output);
+      auto const selected = [=](extents3 e) { return extents3{e.batch, k, e.channels}; };
+      add_calls(
+          outcomes, op,
+          [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+            op.forward(exec, x.view<float>(e), null_output(selected(e)),
+                       {null_index_output(selected(e))}, scratch, options(x, e));
+          },
+          [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+            op.backward(exec, x.view<float>(selected(e)), {x.view<std::uint32_t>(selected(e))},
+                        null_output(e), scratch);
+          });
+    }
+  outcomes.check();
+}
+
+TEST_CASE("soft_sort and soft_rank") {
+  auto const check = [](auto const& op) {
+    check_calls(
+        op,
+        [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+          op.forward(exec, x.view<float>(e), null_output(e),
+                     {null_index_output(e), null_index_output(e)}, scratch, options(x, e));
+        },
+        [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+          op.backward(exec, x.view<float>(e), x.view<float>(e),
+                      {x.view<std::uint32_t>(e), x.view<std::uint32_t>(e)}, null_output(e), scratch,
+                      options(x, e));
+        });
+  };
+  check(ss::soft_sort<ss::regularization::l2, pattern_order>());
+  check(ss::soft_rank<ss::regularization::entropic, pattern_order>());
+}
+
+TEST_CASE("decaying_sum") {
+  for (auto direction : {ss::decay_direction::forward, ss::decay_direction::both})
+    for (bool per_row : {false, true}) {
+      ss::decaying_sum const op(3, ss::decay_numbers::complex, direction);
+      bool const has_states = direction == ss::decay_direction::forward;
+      auto const numbers = [=](extents3 e) { return extents4{1, op.numbers(), 1, e.channels}; };
+      auto const decays = [=](extents3 e) {
+        return per_row ? extents4{e.batch, op.numbers(), e.length, e.channels} : numbers(e);
+      };
+      auto const states = [=](extents3 e) {
+        return extents4{e.batch, op.numbers(), 1, e.channels};
+      };
+      check_calls(
+          op,
+          [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+            ss::decay_states<float> pieces;
+            if (has_states) pieces = {x.view<float>(states(e)), null_output(states(e))};
+            op.forward(exec, x.view<float>(e),
+                       {x.view<float>(decays(e)), x.view<float>(numbers(e))}, null_output(e),
+                       pieces, scratch, options(x, e));
+          },
+          [&](any_exec const& exec, repeated_input x, extents3 e, ss::workspace scratch) {
+            ss::decay_state_gradients<float> pieces;
+            if (has_states)
+              pieces = {x.view<float>(states(e)), x.view<float>(states(e)), null_output(states(e))};
+            op.backward(exec, x.view<float>(e), x.view<float>(e),
+                        {x.view<float>(decays(e)), x.view<float>(numbers(e))},
+                        {null_output(e), null_output(decays(e)), null_output(numbers(e))}, pieces,
+                        scratch, options(x, e));
+          });
+    }
 }
 
 TEST_CASE("csp and sinkhorn_csp") {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every operator stores the same NaN for every NaN sum, on every backend and instruction set. The
-// tests of each operator check that moved values keep their NaN. sparse_mix/special_values.cpp
-// tests the sums of sparse_mix.
+// tests of each operator check that moved values keep their NaN.
+//
+// Other files test the sums of three operators: sparse_mix/special_values.cpp,
+// linear_attention/properties.cpp and core/matmul.cpp. softmax_attention and pointwise_attention
+// are exceptions, the bits of their NaN depend on the processor. argsort has no sums.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "support/backends.hpp"
 #include "support/buffers.hpp"
@@ -154,6 +157,66 @@ TEST_CASE_TEMPLATE("max_exchange", T, float, double, float16, bfloat16) {
   check_accumulation<T>(e, [&](any_exec const& exec, auto dy, auto dx) {
     ss::max_exchange(3).backward(exec, dy, {std::as_const(maximum).view()}, dx, {}, accumulate);
   });
+}
+
+TEST_CASE_TEMPLATE("top_k", T, float, double, float16, bfloat16) {
+  for (index_t k : {9, 40}) {
+    extents3 const e{2, 50, 37}, selected{2, k, 37};
+    ss::top_k<pattern_order> const op(k, ss::top_k_output::sorted, ss::nan_order::total,
+                                      pattern_order{irregular});
+    tensor<T> const x = mixed_specials<T>(e, 3), dy = mixed_specials<T>(selected, 1),
+                    initial_dx = mixed_specials<T>(e, 2);
+    check_call(static_cast<std::uint64_t>(k), [&](any_exec const& exec) {
+      guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+      tensor<T> values(selected), dx = initial_dx;
+      tensor<std::uint16_t> indices(selected);
+      op.forward(exec, x.view(), values.view(), {indices.view()}, scratch.get());
+      op.backward(exec, dy.view(), {indices.view()}, dx.view(), {}, ss::grad_mode::accumulate);
+      call_sums<T> sums;
+      for_each_position(selected, [&](index_t b, index_t n, index_t c) {
+        // Other rows are not changed.
+        sums.elements.push_back(dx(b, static_cast<index_t>(indices(b, n, c)), c));
+      });
+      return sums;
+    });
+  }
+}
+
+namespace {
+
+// `x` must contain no NaN if forward moves it.
+template <class T, class Op>
+void check_soft_operator(Op const& op, tensor<T> const& x) {
+  extents3 const e = x.extents();
+  tensor<T> const dy = mixed_specials<T>(e, 5), initial_dx = mixed_specials<T>(e, 6);
+  check_call(12, [&](any_exec const& exec) {
+    guarded_workspace scratch(op.template workspace_bytes<T>(exec, e));
+    tensor<T> y(e), dx = initial_dx;
+    tensor<std::uint16_t> perm(e), pools(e);
+    op.forward(exec, x.view(), y.view(), {perm.view(), pools.view()}, scratch.get());
+    op.backward(exec, dy.view(), x.view(), {perm.view(), pools.view()}, dx.view(), scratch.get(),
+                accumulate);
+    call_sums<T> sums{y.elements(), {}};
+    sums.append(dx.elements());
+    return sums;
+  });
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("soft_sort and soft_rank", T, float, double, float16, bfloat16) {
+  extents3 const e{2, 50, 37};
+  tensor<T> const specials = mixed_specials<T>(e, 3);
+  tensor<T> infinities = specials;
+  for (T& value : infinities.elements())
+    if (decode(value).kind == number_class::nan) value = from_double<T>(0.5);
+  pattern_order const order{irregular};
+  auto const check = [&](auto regularization) {
+    check_soft_operator(ss::soft_sort(0.5, regularization, order), infinities);
+    check_soft_operator(ss::soft_rank(0.5, regularization, order), specials);
+  };
+  check(ss::regularization::l2{});
+  check(ss::regularization::entropic{});
 }
 
 TEST_CASE_TEMPLATE("csp", T, float, double, float16, bfloat16) {
@@ -319,6 +382,27 @@ TEST_CASE_TEMPLATE("sinkhorn_csp", T, float, double) {
       });
       return sums;
     });
+}
+
+TEST_CASE_TEMPLATE("merge_attention", T, float, double, float16, bfloat16) {
+  using A = accumulator<T>;
+  ss::extents4 const e{2, 2, 50, 37}, numbers{2, 2, 50, 2};
+  auto const elements = static_cast<std::size_t>(e.size()),
+             statistics = static_cast<std::size_t>(numbers.size());
+  std::vector<T> const values[] = {mixed_specials<T>(elements, 1), mixed_specials<T>(elements, 2)};
+  std::vector<A> states[] = {mixed_specials<A>(statistics, 3), mixed_specials<A>(statistics, 4)};
+  for (std::vector<A>& state : states)  // half of the rows have an ordinary state
+    for (std::size_t i = 0; i < statistics; i += 4) state[i] = A(0.25), state[i + 1] = A(2);
+  check_call(13, [&](any_exec const& exec) {
+    std::vector<T> y(elements);
+    std::vector<A> state(statistics);
+    auto const part = [&](std::size_t i) {
+      return ss::attention_part<T>{{values[i].data(), e}, {states[i].data(), numbers}};
+    };
+    ss::merge_attention{}.forward(exec, {part(0), part(1)}, ss::tensor4<T>(y.data(), e),
+                                  {ss::tensor4<A>(state.data(), numbers)});
+    return call_sums<T>{y, state};
+  });
 }
 
 #endif

@@ -8,7 +8,6 @@
 #include "support/inputs.hpp"
 #include "support/problems.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -70,8 +69,6 @@ struct layout {
   index_t offset;
 };
 inline layout read_layout(byte_reader& reader, extents3 shape) {
-  constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                                {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   std::uint64_t const byte = reader.take();
   // Half of all layouts are contiguous.
   auto const& axis_order = axis_orders[byte < 128 ? 0 : byte % 6];

@@ -77,14 +77,14 @@ struct linear_call {
     ss::attention_options const options{ss::lengths(view_of(lengths), view_of(query_lengths)),
                                         dropout};
     return error_leaving_buffers_unchanged(
-        op().forward(ss::exec::dry_run{exec}, in, y, scratch, options),
+        *this, op().forward(ss::exec::dry_run{exec}, in, y, scratch, options),
         [&] { op().forward(exec, in, y, scratch, options); });
   }
   std::string backward_error() {
     ss::attention_backward_options const options{
         ss::lengths(view_of(lengths), view_of(query_lengths)), dropout};
     return error_leaving_buffers_unchanged(
-        op().backward(ss::exec::dry_run{exec}, dy, in, grads, scratch, options),
+        *this, op().backward(ss::exec::dry_run{exec}, dy, in, grads, scratch, options),
         [&] { op().backward(exec, dy, in, grads, scratch, options); });
   }
   // Checks that forward and backward report the same error, apart from the prefix, and returns it.
@@ -104,17 +104,6 @@ struct linear_call {
   static std::string strip_prefix(std::string const& message, std::string const& prefix) {
     CHECK(message.substr(0, prefix.size()) == prefix);
     return message.substr(std::min(prefix.size(), message.size()));
-  }
-  template <class F>
-  std::string error_leaving_buffers_unchanged(ss::status const& status, F const& call) {
-    auto const memory_before = memory;
-    auto const scratch_before = scratch_memory;
-    std::string const message = error_message(status, call);
-    if (!message.empty()) {
-      CHECK(same_bits(memory, memory_before));
-      CHECK(scratch_memory == scratch_before);
-    }
-    return message;
   }
 };
 

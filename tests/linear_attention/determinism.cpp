@@ -101,9 +101,9 @@ TEST_CASE_TEMPLATE("grouped heads", T, float, bfloat16) {
     }
 }
 
-TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set", T, float, double,
-                   float16, bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("any number of threads, any executor, any instruction set" *
+                       doctest::skip(!testing(backend_kind::host)),
+                   T, float, double, float16, bfloat16) {
   for_each_problem<T>(60 + sizeof(T), [&](linear_problem<T> const& problem) {
     auto const expected = run_linear(problem, ss::exec::host{});
     auto const check = [&](any_exec const& exec) {
@@ -175,8 +175,8 @@ TEST_CASE_TEMPLATE("a gradient does not depend on which others are computed", T,
     }
 }
 
-TEST_CASE("every device and tuning of the kernels") {
-  if (!testing(backend_kind::blocks)) return;
+TEST_CASE("every device and tuning of the kernels" *
+          doctest::skip(!testing(backend_kind::blocks))) {
   std::uint64_t seed = 500;
   for (any_exec const exec : block_execs()) {
     ++seed;

@@ -37,12 +37,6 @@ linear_problem<double> gradient_problem(any_feature feature, std::size_t divisor
   return problem;
 }
 
-double sum_of_products(std::vector<double> const& a, std::vector<double> const& b) {
-  REQUIRE(a.size() == b.size());
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
 std::vector<double> run_forward(linear_problem<double> problem) {
   problem.gradients = 0;
   return run_linear(problem, ss::exec::host{}).y;

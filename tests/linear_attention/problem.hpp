@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -114,7 +113,7 @@ struct linear_problem {
     return out.str();
   }
   // Selects the backends and memory offsets of the problem.
-  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
+  std::uint64_t backend_seed() const { return hash_of(describe()); }
 };
 
 // Policies by index. Their parameters affect the results: eps is not negligible, and the seed

@@ -119,8 +119,7 @@ TEST_CASE_TEMPLATE("adjacent heads in one tensor", T, float, double, bfloat16) {
 }
 
 // y and dv have at least a megabyte, aligned to cache lines or not.
-TEST_CASE("large outputs") {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE("large outputs" * doctest::skip(!testing(backend_kind::host))) {
   for_each_feature<float>({1, 4, 1100, 1100, 16, 64}, 241,
                           [&](auto const& op, auto const& problem) {
                             if (problem.feature.index() != 0)

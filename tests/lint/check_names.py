@@ -18,7 +18,10 @@ PLACES = (
     ("tests/compile/all_operators.hpp", r"\bss::{op}\b", ()),
     ("tests/compile/compile_errors/forgotten_policy.cpp", r"\b{op}\b", ()),
     ("tests/core/workspace.cpp", r'TEST_CASE\w*\("{op}"', ()),
+    ("tests/compile/fingerprint.cpp", r"\bprint_{op}<T>", ()),
     ("tests/every_operator/calls.hpp", r'"{op}(\.forward)?"', ()),
+    ("tests/every_operator/extents.cpp", r"\bss::{op}\b", ()),
+    ("tests/every_operator/nan.cpp", r"\b{op}\b", ()),
     ("tests/cuda/calls/named_calls.hpp", r'"{op}\.forward', ("softmax_attention", "pointwise_attention")),  # bits differ between backends
     ("bench/report/sweep.py", r'"{op}"', ()),
     (".ci/run", r'suite "address(?:[^"]*"){{4}}[^"]*\b{op}\b', ("slicing_sort",)),  # */layouts

@@ -63,10 +63,6 @@ merge_problem<T> make_two_part_problem(std::vector<std::vector<double>> const& r
   return p;
 }
 template <class T>
-T not_a_number() {
-  return from_bits<T>(format_of<T>().infinity() | (format_of<T>().fraction_mask() + 1) / 2);
-}
-template <class T>
 bool is_nan(T const& x) {
   return decode(x).kind == number_class::nan;
 }
@@ -214,9 +210,9 @@ TEST_CASE_TEMPLATE("parts without keys are ignored", T, float, double, float16, 
   p.state[0][0] = no_keys;
   p.state[0][4] = p.state[1][4] = no_keys;
   for (std::size_t c = 0; c < 5; ++c) {
-    p.y[0][c] = p.y[1][5 + c] = not_a_number<T>();
-    p.y[0][10 + c] = not_a_number<T>(), p.y[1][10 + c] = from_bits<T>(format_of<T>().infinity());
-    p.y[1][15 + c] = not_a_number<T>();  // the weight of this part underflows to 0
+    p.y[0][c] = p.y[1][5 + c] = nan_value<T>();
+    p.y[0][10 + c] = nan_value<T>(), p.y[1][10 + c] = from_bits<T>(format_of<T>().infinity());
+    p.y[1][15 + c] = nan_value<T>();  // the weight of this part underflows to 0
   }
   merge_results<T> expected{{}, {2, 5, 2, 5, no_keys, 0, 9, 4, 1, 4}, {}};
   for (double y : {3.0, 1.0, 0.0, 1.0, 2.0})
@@ -268,12 +264,12 @@ TEST_CASE_TEMPLATE("a NaN affects only its own row", T, float, double, float16, 
         with_nan.state[i][2 * row] = 1, with_nan.state[i][2 * row + 1] = 2;
       A& m = with_nan.state[part][2 * row];
       A& l = with_nan.state[part][2 * row + 1];
-      if (place == nan_place::max) m = not_a_number<A>();
-      if (place == nan_place::sum) l = not_a_number<A>();
-      if (place == nan_place::max_and_sum) m = l = not_a_number<A>();
+      if (place == nan_place::max) m = nan_value<A>();
+      if (place == nan_place::sum) l = nan_value<A>();
+      if (place == nan_place::max_and_sum) m = l = nan_value<A>();
       if (place == nan_place::sum_with_infinite_max)
-        m = from_bits<A>(format_of<A>().infinity()), l = not_a_number<A>();
-      if (place == nan_place::y) with_nan.y[part][row * 6 + 2] = not_a_number<T>();
+        m = from_bits<A>(format_of<A>().infinity()), l = nan_value<A>();
+      if (place == nan_place::y) with_nan.y[part][row * 6 + 2] = nan_value<T>();
       for_each_backend(p.backend_seed() + part, [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         CAPTURE(static_cast<int>(place));

@@ -52,11 +52,6 @@ struct merge_problem {
   }
 };
 
-template <class A>
-A minus_infinity() {
-  return from_bits<A>(format_of<A>().sign() | format_of<A>().infinity());
-}
-
 // Returns random parts with maxima of standard deviation `spread`. One row in five has no keys.
 template <class T>
 merge_problem<T> random_parts(extents4 e, std::size_t parts, std::uint64_t seed,

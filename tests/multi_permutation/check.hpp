@@ -95,8 +95,7 @@ tensor<T> tame_tensor(extents3 e, std::uint64_t seed) {
 struct error_ratio {
   long double max = 0;
   void add(long double error, long double bound) {
-    error = error < 0 ? -error : error;
-    if (error > max * bound) max = bound > 0 ? error / bound : 1e30L;
+    if (error != 0) max = max_or_nan(max, bound > 0 ? std::fabs(error) / bound : 1e30L);
   }
 };
 
@@ -125,7 +124,7 @@ void compare_column(multi_case<T> const& m, permutation_matrix const& sorting, b
     if (sizeof(T) == 2)
       bound += unit_roundoff<T>() * (std::fabs(sum[n]) + bound) +
                std::ldexp(1.0L, -format_of<T>().bias() - format_of<T>().fraction_bits);
-    ratio.add(decode(actual[n]).value - sum[n], bound);
+    ratio.add(as_double(actual[n]) - sum[n], bound);
   }
 }
 

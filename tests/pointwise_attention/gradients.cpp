@@ -28,12 +28,6 @@ attention_problem<double> gradient_problem(mask_kind kind, std::uint64_t seed) {
   return p;
 }
 
-double sum_of_products(std::vector<double> const& a, std::vector<double> const& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
-
 }  // namespace
 
 // Differences of fourth order with step h = 2^-13 have an error of h^4 / 30 times a fifth

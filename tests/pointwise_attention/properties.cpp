@@ -48,14 +48,6 @@ pointwise_results<T> sample_of(pointwise_results<T> r, index_t batch, index_t b)
   return r;
 }
 
-template <class T>
-T minus_infinity() {
-  return from_bits<T>(format_of<T>().sign() | format_of<T>().infinity());
-}
-template <class T>
-T nan_value() {
-  return from_bits<T>(format_of<T>().mask() >> 1);
-}
 // Number of elements of a row that are NaN.
 template <class T>
 index_t count_nans(std::vector<T> const& values, index_t row, index_t width) {
@@ -75,9 +67,9 @@ double erf_error(A x) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set", T, float,
-                   double, float16, bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set" *
+                       doctest::skip(!testing(backend_kind::host)),
+                   T, float, double, float16, bfloat16) {
   std::uint64_t seed = 60;
   for (attention_size size :
        {attention_size{2, 3, 40, 35, 8, 9}, attention_size{1, 1, 150, 131, 16, 5},
@@ -119,8 +111,8 @@ TEST_CASE_TEMPLATE("one sample at a time", T, float, double, bfloat16) {
 }
 
 // A table of booleans, packed sequences, and sparse masks.
-TEST_CASE_TEMPLATE("masks of the library", T, float, bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("masks of the library" * doctest::skip(!testing(backend_kind::host)), T, float,
+                   bfloat16) {
   attention_size const size{2, 2, 50, 60, 8, 9};
   bool table[50 * 60];
   for (int i = 0; i < 50 * 60; ++i) table[i] = i * 7 % 5 < 2;

@@ -15,7 +15,6 @@
 #include <slicesort/slicing_sort.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -43,7 +42,7 @@ struct sort_problem {
     return {lengths.data(), static_cast<index_t>(lengths.size())};
   }
   // Selects the grids that run this case.
-  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
+  std::uint64_t backend_seed() const { return hash_of(describe()); }
   std::string describe() const {
     extents3 const e = x.extents();
     std::ostringstream out;

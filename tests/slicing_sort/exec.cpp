@@ -89,8 +89,7 @@ TEST_CASE_TEMPLATE("a split of the batch changes nothing", T, float, double) {
                           [&](any_exec const& exec) { check_split(exec, samples); });
 }
 
-TEST_CASE("every tuning of the kernels") {
-  if (!testing(backend_kind::blocks)) return;
+TEST_CASE("every tuning of the kernels" * doctest::skip(!testing(backend_kind::blocks))) {
   for (index_t n : {1, 31, 33, 64, 129, 1000}) {
     auto const p = make_mixed_problem<float>({2, n, 19}, all_kinds, 4, irregular, {n, n / 2});
     for (any_exec const exec : block_execs()) {

@@ -14,9 +14,6 @@ using namespace support;
 
 namespace {
 
-constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                              {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-
 // Runs forward and backward with the strides of inputs, outputs and saved indices, `offset` or a
 // few more elements after an aligned address. Checks that the gaps of the outputs are untouched.
 template <class T, class Index>

@@ -248,7 +248,7 @@ TEST_CASE("exponentials of lanes have the bits of scalars in every instruction s
   while (exponents.size() < 1001) exponents.push_back(-std::abs(4 * random.normal()));
   while (exponents.size() < 1501) exponents.push_back(-std::abs(300 * random.normal()));
   unfused<double> math{};
-  for (ss::isa set : {ss::isa::portable, ss::isa::avx2, ss::isa::avx512}) {
+  for (ss::isa set : available_isas()) {
     auto const count = static_cast<index_t>(exponents.size());
     std::vector<double> values = exponents;
     values.resize(exponents.size() + exponential_lanes);

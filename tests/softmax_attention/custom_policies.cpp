@@ -108,8 +108,8 @@ struct every_third {
 
 }  // namespace
 
-TEST_CASE("mask types match the same masks selected at run time") {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE("mask types match the same masks selected at run time" *
+          doctest::skip(!testing(backend_kind::host))) {
   namespace mask = ss::mask;
   check_mask_type(mask::full{}, {mask_kind::full, 0, 0});
   check_mask_type(mask::causal{-3}, {mask_kind::causal, -3, 0});
@@ -153,8 +153,7 @@ TEST_CASE_TEMPLATE("a user-defined product", T, float, double, float16, bfloat16
       }
 }
 
-TEST_CASE("a user-defined element type") {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE("a user-defined element type" * doctest::skip(!testing(backend_kind::host))) {
   auto p = normal_attention<float16>({1, 2, 20, 37, 8, 5}, {mask_kind::causal, 10, 0}, 600);
   auto const check = [&](auto algorithm) {
     auto const custom = run_contiguous<custom_half>(p.op(algorithm), p);

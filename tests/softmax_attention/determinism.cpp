@@ -72,9 +72,9 @@ constexpr attention_size sizes[] = {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set", T, float,
-                   double, float16, bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set" *
+                       doctest::skip(!testing(backend_kind::host)),
+                   T, float, double, float16, bfloat16) {
   std::uint64_t seed = 60;
   for (attention_size size : sizes)
     for (int i = 0; i < 2; ++i) {
@@ -171,8 +171,9 @@ TEST_CASE_TEMPLATE("grouped heads", T, float, double, bfloat16) {
   }
 }
 
-TEST_CASE_TEMPLATE("every device and tuning of the kernels", T, float, float16) {
-  if (!testing(backend_kind::blocks)) return;
+TEST_CASE_TEMPLATE("every device and tuning of the kernels" *
+                       doctest::skip(!testing(backend_kind::blocks)),
+                   T, float, float16) {
   std::uint64_t seed = 120;
   for (any_exec const exec : block_execs()) {
     solved_attention<T> const solved(random_attention<T>({1, 2, 70, 67, 24, 17}, ++seed));

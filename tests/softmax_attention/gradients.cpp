@@ -37,14 +37,6 @@ attention_problem<double> gradient_problem(mask_kind kind, std::uint64_t seed) {
   return p;
 }
 
-template <class A, class B>
-double sum_of_products(std::vector<A> const& a, std::vector<B> const& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-  return sum;
-}
-
 }  // namespace
 
 TEST_CASE("double gradients match long double to 1e-12") {

@@ -27,11 +27,6 @@ void report(attention_error_ratios const& max_ratios) {
                                                               << " of their bounds");
 }
 
-template <class T>
-T nan_value() {
-  return from_bits<T>(format_of<T>().mask() >> 1);
-}
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("other types and backends give the bits of exact products", T, float, double,
@@ -142,8 +137,8 @@ TEST_CASE("a gradient computed alone has the same bits") {
   });
 }
 
-TEST_CASE("same bits for every thread count and executor") {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE("same bits for every thread count and executor" *
+          doctest::skip(!testing(backend_kind::host))) {
   std::uint64_t seed = 800;
   for (attention_size size :
        {attention_size{2, 3, 40, 35, 8, 9}, attention_size{1, 1, 150, 131, 16, 5},
@@ -192,8 +187,8 @@ TEST_CASE("denormals") {
 }
 
 // The instruction flushes denormals: 2^-130 times 2^126 is 0.
-TEST_CASE("hand-computed results with denormals") {
-  if (!testing(backend_kind::host) || !processor_has_native_products()) return;
+TEST_CASE("hand-computed results with denormals" *
+          doctest::skip(!testing(backend_kind::host) || !processor_has_native_products())) {
   auto p = normal_attention<bfloat16>({1, 1, 1, 2, 1, 1}, {}, 1);
   p.q = elements_of<bfloat16>({0x1p-130});
   p.k = elements_of<bfloat16>({0x1p127, -0x1p127});
@@ -208,8 +203,8 @@ TEST_CASE("hand-computed results with denormals") {
 
 // Backward with native products, for 40 queries with three equal weights that are rounded to
 // bfloat16.
-TEST_CASE("hand-computed weights of backward") {
-  if (!testing(backend_kind::host) || !processor_has_native_products()) return;
+TEST_CASE("hand-computed weights of backward" *
+          doctest::skip(!testing(backend_kind::host) || !processor_has_native_products())) {
   auto p = normal_attention<bfloat16>({1, 1, 40, 3, 1, 1}, {}, 1);
   for (bfloat16& q : p.q) q = from_double<bfloat16>(0);
   for (bfloat16& dy : p.dy) dy = from_double<bfloat16>(1);

@@ -151,7 +151,7 @@ struct attention_problem {
     return out.str();
   }
   // Selects an execution policy of a backend (see for_each_backend).
-  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
+  std::uint64_t backend_seed() const { return hash_of(describe()); }
 };
 
 // Returns a problem with normally distributed values, and a scale that gives several keys a

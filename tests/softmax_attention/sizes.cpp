@@ -81,8 +81,8 @@ TEST_CASE_TEMPLATE("long rows", T, float, float16) {
 }
 
 // `materialized` on the host computes a map of more than four megabytes in slabs of rows.
-TEST_CASE_TEMPLATE("slabs of a large map", T, float, bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("slabs of a large map" * doctest::skip(!testing(backend_kind::host)), T, float,
+                   bfloat16) {
   auto p = normal_attention<T>({1, 1, 333, 3700, 2, 3}, {mask_kind::causal, 3400, 0}, 9400);
   p.requested = wants_dv;
   p.query_lengths = {310};

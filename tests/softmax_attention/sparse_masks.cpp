@@ -103,8 +103,8 @@ TEST_CASE("key ranges that differ between heads") {
 }
 
 // Several groups of tiles that gather keys together, and several tiles of gathered keys.
-TEST_CASE_TEMPLATE("long sparse masks", T, float, bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("long sparse masks" * doctest::skip(!testing(backend_kind::host)), T, float,
+                   bfloat16) {
   // Tests half of the kinds per type.
   for (std::uint64_t kind = sizeof(T) / 4; kind < sparse_mask_kinds; kind += 2) {
     std::uint64_t const seed = sparse_mask_kinds * 10 + kind;
@@ -125,9 +125,9 @@ TEST_CASE_TEMPLATE("every memory layout, and each gradient computed alone", T, f
   }
 }
 
-TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set", T, float,
-                   bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction set" *
+                       doctest::skip(!testing(backend_kind::host)),
+                   T, float, bfloat16) {
   std::uint64_t seed = sparse_mask_kinds * 30;
   for (int i = 0; i < (full_suite() || std::is_same_v<T, float> ? 3 : 1); ++i) {
     auto p = sparse_attention<T>({1, 2, 800, 300, 8, 9}, ++seed);
@@ -138,8 +138,8 @@ TEST_CASE_TEMPLATE("same bits for every thread count, executor and instruction s
   }
 }
 
-TEST_CASE("masks that implement only parts of the protocol") {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE("masks that implement only parts of the protocol" *
+          doctest::skip(!testing(backend_kind::host))) {
   attention_size const size{1, 3, 150, 170, 6, 9};
   auto const check = [&](auto mask, attention_problem<float> const& p) {
     solved_attention<float> const solved(p);
@@ -188,8 +188,7 @@ TEST_CASE("masks that implement only parts of the protocol") {
   check_each_head(strides_per_head{});
 }
 
-TEST_CASE("tiles without visible pairs are skipped") {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE("tiles without visible pairs are skipped" * doctest::skip(!testing(backend_kind::host))) {
   attention_size const size{1, 1, 512, 640, 4, 4};
   auto const p = normal_attention<float>(size, {}, 5000);
   constexpr index_t block_pairs = 64 * 64, visible = (8 + 7) * block_pairs, pairs = 512 * 640;

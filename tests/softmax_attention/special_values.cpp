@@ -22,14 +22,6 @@ double huge_value() {
   return format_of<T>().exponent_bits == 5 ? 32768 : 0x1p50;
 }
 template <class T>
-T minus_infinity() {
-  return from_bits<T>(format_of<T>().sign() | format_of<T>().infinity());
-}
-template <class T>
-T nan_value() {
-  return from_bits<T>(format_of<T>().mask() >> 1);
-}
-template <class T>
 bool has_nan(std::vector<T> const& values) {
   for (T const& v : values)
     if (decode(v).kind == number_class::nan) return true;

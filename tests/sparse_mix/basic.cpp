@@ -78,8 +78,8 @@ TEST_CASE_TEMPLATE("chains with many links have the bits of the definition", T, 
 // Tensors of a megabyte that are aligned to cache lines are written by streaming stores; full tiles
 // are stored while they are computed. The other cases have a last tile of 16 channels, or are not
 // aligned.
-TEST_CASE_TEMPLATE("same bits for large tensors", T, float, bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("same bits for large tensors" * doctest::skip(!testing(backend_kind::host)), T,
+                   float, bfloat16) {
   for (index_t channels : {64, 48})
     for (residual_kind residual : all_residuals) {
       index_t const length = (index_t{1} << 20) / (channels * index_t{sizeof(T)}) + 1;

@@ -65,8 +65,9 @@ TEST_CASE_TEMPLATE("same bits in any layout", T, float, float16) {
       }
 }
 
-TEST_CASE_TEMPLATE("same bits for any number of threads and executor", T, float, bfloat16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("same bits for any number of threads and executor" *
+                       doctest::skip(!testing(backend_kind::host)),
+                   T, float, bfloat16) {
   std::uint64_t seed = 60;
   for (extents3 e : {extents3{1, 40, 70}, extents3{5, 12, 33}, extents3{1, 9, 200}})
     for (residual_kind residual : all_residuals) {
@@ -85,8 +86,9 @@ TEST_CASE_TEMPLATE("same bits for any number of threads and executor", T, float,
 }
 
 // Long and short samples use different kernels; together they cover all of them.
-TEST_CASE_TEMPLATE("same bits for every device and tuning", T, float, float16) {
-  if (!testing(backend_kind::blocks)) return;
+TEST_CASE_TEMPLATE("same bits for every device and tuning" *
+                       doctest::skip(!testing(backend_kind::blocks)),
+                   T, float, float16) {
   std::uint64_t seed = 120;
   for (index_t n : {1, 33, 129, 600})
     for (any_exec const exec : block_execs()) {
@@ -100,9 +102,9 @@ TEST_CASE_TEMPLATE("same bits for every device and tuning", T, float, float16) {
 }
 
 // The host loads a row once for all sums of a block that use it by a short CHORD link.
-TEST_CASE_TEMPLATE("same bits for CHORD links on every instruction set", T, float, double,
-                   float16) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("same bits for CHORD links on every instruction set" *
+                       doctest::skip(!testing(backend_kind::host)),
+                   T, float, double, float16) {
   std::uint64_t seed = 140;
   for (extents3 e : {extents3{1, 53, 40}, extents3{2, 24, 64}, extents3{1, 16, 33}})
     for (residual_kind residual : all_residuals) {
@@ -123,8 +125,9 @@ TEST_CASE_TEMPLATE("same bits for CHORD links on every instruction set", T, floa
 
 // The host applies factors together if their links are short, or if their offsets have a large
 // common divisor with the number of rows.
-TEST_CASE_TEMPLATE("same bits for grouped factors on every instruction set", T, float, double) {
-  if (!testing(backend_kind::host)) return;
+TEST_CASE_TEMPLATE("same bits for grouped factors on every instruction set" *
+                       doctest::skip(!testing(backend_kind::host)),
+                   T, float, double) {
   std::uint64_t seed = 200;
   // Factors 0 to 2 lead to close rows, factors 4 to 6 to multiples of rows / 8.
   std::vector<index_t> const close = {0, 1, -1, 5, 0, 2, -9, -3, 8, 0, 130, -131};

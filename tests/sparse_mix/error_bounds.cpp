@@ -41,8 +41,8 @@ error_ratios measure_error_ratios(mix_problem<T> const& p, any_exec const& exec)
   });
   error_ratios max_ratios;
   auto const compare = [](long double& ratio, T actual, typename math::scalar expected) {
-    long double const error = std::fabs(decode(actual).value - expected.value);
-    if (error > 0) ratio = std::max(ratio, error / expected.error);
+    long double const error = std::fabs(as_double(actual) - expected.value);
+    if (error != 0) ratio = max_or_nan(ratio, error / expected.error);
   };
   auto const without_error = [](T v) { return typename math::scalar{decode(v).value, 0, 0, 0}; };
   for (index_t b = 0; b < p.e.batch; ++b) {

@@ -6,7 +6,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -123,7 +122,7 @@ TEST_CASE("gradients match finite differences") {
       };
       double max_error = 0;
       for (std::size_t i = 0; i < p.x.elements().size(); i += 2)
-        max_error = std::max(
+        max_error = max_or_nan(
             max_error, std::fabs(finite_difference(p.x.elements()[i]) - grads.dx.elements()[i]));
       for (std::size_t i = 0; i < p.w.size(); i += 5)
         max_error = max_or_nan(max_error, std::fabs(finite_difference(p.w[i]) - grads.dw[i]));

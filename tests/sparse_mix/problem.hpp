@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -75,7 +74,7 @@ struct mix_problem {
     }
     return out.str();
   }
-  std::uint64_t backend_seed() const { return std::hash<std::string>{}(describe()); }
+  std::uint64_t backend_seed() const { return hash_of(describe()); }
 };
 
 // Calls f(op) with the operator of a problem.

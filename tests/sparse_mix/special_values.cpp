@@ -21,11 +21,6 @@ namespace {
 constexpr residual_kind all_residuals[] = {residual_kind::per_factor, residual_kind::none,
                                            residual_kind::initial};
 
-template <class T>
-T not_a_number() {
-  return from_bits<T>(format_of<T>().mask() >> 1);
-}
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("special values propagate as in any sum of products", T, float, double, float16,
@@ -80,7 +75,7 @@ TEST_CASE_TEMPLATE("padding rows have no effect, whatever their values", T, floa
     auto p = normal_mix<T>(e, 4, 5, residual, 8, {14, 1, 0, 7, 13});
     p.shared_weights = false;
     p.mode = ss::grad_mode::overwrite;
-    T const nan = not_a_number<T>();
+    T const nan = nan_value<T>();
     for (index_t b = 0; b < e.batch; ++b)
       for (index_t i = p.rows(b); i < e.length; ++i) {
         for (index_t c = 0; c < e.channels; ++c) p.x(b, i, c) = p.dy(b, i, c) = nan;
@@ -130,7 +125,7 @@ TEST_CASE_TEMPLATE("a NaN affects only the rows that are linked to it", T, float
   extents3 const e{2, 11, 40};
   stack_extents const we{1, 2, 11, 3};
   tensor<T> x = normal_values<T>(e, 4);
-  x(1, 6, 35) = not_a_number<T>();
+  x(1, 6, 35) = nan_value<T>();
   std::vector<T> const w = normal_elements<T>(we.size(), 5);
   for_each_backend(3, [&](any_exec const& exec) {
     tensor<T> y(e);

@@ -20,7 +20,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -35,16 +37,32 @@ inline bool full_suite() {
   return value != nullptr && value[0] == '1';
 }
 
-inline bool testing(backend_kind kind) {
-  static std::string const selected = [] {
-    char const* const value = std::getenv("SLICESORT_TEST_BACKEND");
-    return std::string(value == nullptr ? "" : value);
-  }();
-#if defined(SLICESORT_TEST_HOST_ONLY)
-  if (kind == backend_kind::blocks) return false;
+// Returns the backend that the environment selects, if any. Aborts if the program lacks it, since
+// its tests would pass without any call.
+inline std::optional<backend_kind> selected_backend() {
+  char const* const value = std::getenv("SLICESORT_TEST_BACKEND");
+  std::string const name = value == nullptr ? "" : value;
+  if (name.empty()) return {};
+  if (name == "host") return backend_kind::host;
+#if !defined(SLICESORT_TEST_HOST_ONLY)
+  if (name == "blocks") return backend_kind::blocks;
 #endif
-  constexpr char const* names[] = {"host", "blocks", "cuda"};
-  return selected.empty() ? kind != backend_kind::cuda : selected == names[static_cast<int>(kind)];
+#if defined(SLICESORT_TEST_CUDA)
+  if (name == "cuda") return backend_kind::cuda;
+#endif
+  std::fprintf(stderr, "SLICESORT_TEST_BACKEND is %s, which is no backend of this program\n",
+               name.c_str());
+  std::abort();
+}
+// True if the backend is tested. Decorators of test cases may call this before main.
+inline bool testing(backend_kind kind) {
+  static std::optional<backend_kind> const selected = selected_backend();
+  if (selected.has_value()) return kind == *selected;
+#if defined(SLICESORT_TEST_HOST_ONLY)
+  return kind == backend_kind::host;
+#else
+  return kind != backend_kind::cuda;
+#endif
 }
 
 inline std::vector<ss::isa> available_isas() {

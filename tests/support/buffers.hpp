@@ -126,11 +126,6 @@ class strided_tensor {
       if (!is_element_[i] && !same_bits(buffer_[i], untouched)) return false;
     return true;
   }
-  bool all_untouched() const {
-    auto const* bytes = reinterpret_cast<unsigned char const*>(buffer_.data());
-    return std::all_of(bytes, bytes + buffer_.size() * sizeof(T),
-                       [](unsigned char byte) { return byte == pattern; });
-  }
 
  private:
   std::size_t offset_of(index_t b, index_t n, index_t c) const {
@@ -145,6 +140,9 @@ class strided_tensor {
   std::vector<char> is_element_;  // faster than std::vector<bool>
 };
 
+// All orders of three axes, slowest first.
+inline constexpr std::array<int, 3> axis_orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 // Strides of a tensor with axes (0 batch, 1 length, 2 channels) in `order`, slowest first, and
 // `padding` elements after each whole axis.
 inline strides3 strides_in_order(extents3 e, std::array<int, 3> order, index_t padding = 0) {

@@ -45,5 +45,19 @@ std::string error_message(ss::status const& status, F const& call) {
   CHECK((status.kind == ss::error_kind::argument) == (exception == thrown::argument));
   return message;
 }
+// Returns the same message, and checks that a rejected call does not write to the memory of
+// `buffers`.
+template <class Buffers, class F>
+std::string error_leaving_buffers_unchanged(Buffers const& buffers, ss::status const& status,
+                                            F const& call) {
+  auto const memory = buffers.memory;
+  auto const scratch_memory = buffers.scratch_memory;
+  std::string const message = error_message(status, call);
+  if (!message.empty()) {
+    CHECK(buffers.memory == memory);
+    CHECK(buffers.scratch_memory == scratch_memory);
+  }
+  return message;
+}
 
 }  // namespace support

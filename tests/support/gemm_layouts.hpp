@@ -28,10 +28,6 @@ constexpr slicesort::element_kind kind_of() {
          : std::is_same_v<T, float16> ? kind::f16
                                       : kind::bf16;
 }
-template <class T>
-double as_double(T value) {
-  return static_cast<double>(static_cast<slicesort::detail::accumulator_t<T>>(value));
-}
 
 // Contiguous axis of a matrix, with or without gaps (`apart`) along the other.
 enum class matrix_layout { rows, rows_apart, columns, columns_apart, strided };

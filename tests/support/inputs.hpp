@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace support {
@@ -52,6 +53,13 @@ inline normal_pair random_normals(std::uint64_t seed, std::uint64_t pair) {
   double const radius = std::sqrt(-2.0 * std::log(1.0 - random_uniform(seed, 2 * pair)));
   double const angle = 6.283185307179586 * random_uniform(seed, 2 * pair + 1);
   return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+// Returns a hash of the text, the same with every standard library.
+inline std::uint64_t hash_of(std::string const& text) {
+  std::uint64_t hash = text.size();
+  for (char const c : text) hash = random_bits(hash ^ static_cast<unsigned char>(c), 0);
+  return hash;
 }
 
 enum class input_kind {
@@ -113,6 +121,15 @@ inline double from_double<double>(double value) {
   return value;
 }
 
+template <class T>
+T minus_infinity() {
+  return from_bits<T>(format_of<T>().sign() | format_of<T>().infinity());
+}
+// A NaN other than the canonical one.
+template <class T>
+T nan_value() {
+  return from_bits<T>(format_of<T>().mask() >> 1);
+}
 template <class T>
 T random_nan(random_stream& random) {
   constexpr number_format f = format_of<T>();

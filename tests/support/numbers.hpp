@@ -36,6 +36,11 @@ Real max_or_nan(Real a, Real b) {
 }
 
 template <class T>
+double as_double(T element) {
+  return static_cast<double>(static_cast<slicesort::detail::accumulator_t<T>>(element));
+}
+
+template <class T>
 constexpr number_format format_of();
 template <>
 constexpr number_format format_of<float>() {

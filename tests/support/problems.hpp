@@ -38,6 +38,14 @@ tensor<T> mixed_tensor(extents3 e, int kind_count, std::uint64_t seed) {
     return make_column<T>(kind, static_cast<std::size_t>(e.length), seed + 7919 * column);
   });
 }
+// Returns the sum of products of elements, in double.
+template <class A, class B>
+double sum_of_products(std::vector<A> const& a, std::vector<B> const& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    sum += static_cast<double>(a[i]) * static_cast<double>(b.at(i));
+  return sum;
+}
 // Returns random integers in [-bound, bound], whose sums are exact in every dtype.
 template <class T>
 tensor<T> integer_tensor(extents3 e, std::uint64_t bound, std::uint64_t seed) {

@@ -127,10 +127,9 @@ struct memory_layout {
 
   static constexpr int count = 6;
   strides3 strides(extents3 e, int tensor) const {
-    constexpr std::array<int, 3> orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                             {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     if (number == 0) return row_major(e);
-    return strides_in_order(e, orders[(number + tensor) % 6], number % 2 == 0 ? 0 : 1 + tensor);
+    return strides_in_order(e, axis_orders[(number + tensor) % 6],
+                            number % 2 == 0 ? 0 : 1 + tensor);
   }
   template <class Extents>
   auto strides(Extents e, int tensor) const {

@@ -14,7 +14,6 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -51,12 +50,10 @@ void check_policies(variant_problem<T> const& p, Run const& run) {
 template <class T, class Run>
 void check_layouts(variant_problem<T> const& p, Run const& run) {
   extents3 const e = p.x.extents();
-  constexpr std::array<int, 3> orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
-                                           {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (std::size_t i = 0; i < 6; ++i)
     for (index_t padding : {0, 3}) {
-      strides3 const in_strides = strides_in_order(e, orders[i], padding);
-      strides3 const out_strides = strides_in_order(e, orders[(i + 2) % 6], padding);
+      strides3 const in_strides = strides_in_order(e, axis_orders[i], padding);
+      strides3 const out_strides = strides_in_order(e, axis_orders[(i + 2) % 6], padding);
       for_each_backend_once(p.backend_seed() + i, [&](any_exec const& exec) {
         CAPTURE(describe_exec(exec));
         strided_tensor<T> const x(p.x, in_strides, 1), dy(p.dy, out_strides, 2);

@@ -118,15 +118,17 @@ class decaying_sum {
                 direction == decay_direction::both ? 2 : 1} {}
 
   constexpr index_t states() const { return config_.states; }
-  /// Extent of the axis `numbers`: states, times 2 if complex, times 2 for `both`.
-  constexpr index_t numbers() const { return config_.numbers() * config_.passes; }
+  /// Extent of the axis `numbers`: states, times 2 if complex, times 2 for `both`. 0 for
+  /// states that `forward` rejects.
+  constexpr index_t numbers() const { return numbers_per_direction() * config_.passes; }
 
   /// Bytes of workspace for a forward or backward call with x of this shape; arithmetic only.
   /// Rejects shapes and numbers that `forward` rejects.
   template <class T, class Exec>
   detail::outcome_size<Exec> workspace_bytes(Exec const& exec, extents3 x) const {
+    detail::decay_shape const shape{x, numbers_per_direction()};
     return detail::workspace_bytes<op, T>(
-        exec, "decaying_sum.workspace_bytes", {x, config_.numbers()}, [&](detail::checker& c) {
+        exec, "decaying_sum.workspace_bytes", shape, [&](detail::checker& c) {
           check_numbers(c);
           detail::check_extents(c, detail::describe_shape("x", x));
           extents4 const a{1, numbers(), 1, x.channels};
@@ -216,11 +218,15 @@ class decaying_sum {
   using op = detail::decaying_sum_op;
   static constexpr detail::axis_names axes{"batch", "numbers", "length", "channels"};
 
+  constexpr index_t max_states() const { return max_numbers / config_.parts(); }
+  constexpr bool has_valid_states() const { return states() >= 1 && states() <= max_states(); }
+  constexpr index_t numbers_per_direction() const {
+    return has_valid_states() ? config_.numbers() : 0;
+  }
   void check_numbers(detail::checker& c) const {
-    index_t const parts = config_.parts();
-    if (states() < 1 || states() > max_numbers / parts)
+    if (!has_valid_states())
       c.fail(error_kind::argument, "states is %lld, must be in 1..%lld",
-             static_cast<long long>(states()), static_cast<long long>(max_numbers / parts));
+             static_cast<long long>(states()), static_cast<long long>(max_states()));
   }
   template <class Params>
   void check_call(detail::checker& c, Params const& params) const {

@@ -63,9 +63,13 @@ class short_convolution {
   constexpr short_convolution(index_t taps, index_t shift) : window_{taps, shift} {}
 
   /// Reads row n and those before it.
-  static constexpr short_convolution causal(index_t taps) { return {taps, taps - 1}; }
+  static constexpr short_convolution causal(index_t taps) {
+    return {taps, taps < 1 ? 0 : taps - 1};
+  }
   /// Reads as many rows before row n as after it; if `taps` is even, one more after it.
-  static constexpr short_convolution centered(index_t taps) { return {taps, (taps - 1) / 2}; }
+  static constexpr short_convolution centered(index_t taps) {
+    return {taps, taps < 1 ? 0 : (taps - 1) / 2};
+  }
 
   constexpr index_t taps() const { return window_.taps; }
   constexpr index_t shift() const { return window_.shift; }
@@ -144,7 +148,7 @@ class short_convolution {
     if (taps() < 1 || taps() > max_taps)
       c.fail(error_kind::argument, "taps is %lld, must be in 1..%lld",
              static_cast<long long>(taps()), static_cast<long long>(max_taps));
-    if (shift() < 0 || shift() >= taps())
+    else if (shift() < 0 || shift() >= taps())
       c.fail(error_kind::argument, "shift is %lld, must be in 0..%lld (taps - 1)",
              static_cast<long long>(shift()), static_cast<long long>(taps() - 1));
   }

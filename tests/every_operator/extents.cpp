@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents of 0, 1 and far beyond any memory, in all combinations: constructors of views, sizes of
 // workspaces and calls return or reject immediately, without signed overflow (which
-// UndefinedBehaviorSanitizer reports). Inputs repeat one element with strides of 0, or are null;
+// UndefinedBehaviorSanitizer reports). So do sizes for such parameters. Inputs repeat one element with strides of 0, or are null;
 // outputs are null, so calls are rejected or write nothing.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "huge_extents.hpp"
@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 using namespace support;
@@ -421,4 +422,34 @@ TEST_CASE("merge_attention") {
     });
   });
   outcomes.check();
+}
+
+TEST_CASE("parameters") {
+  using limits = std::numeric_limits<index_t>;
+  ss::exec::host const host;
+  ss::exec::dry_run const exec{host};
+  extents3 const e{2, 8, 4};
+  auto const is_accepted = [&](auto const& op) {
+    return static_cast<bool>(op.template workspace_bytes<float>(exec, e));
+  };
+  for (index_t n : {limits::min(), limits::min() + 1, index_t{-1}, limits::max() / 2 + 1,
+                    limits::max() - 1, limits::max()}) {
+    CAPTURE(n);
+    for (auto direction : {ss::decay_direction::reverse, ss::decay_direction::both})
+      for (auto numbers : {ss::decay_numbers::real, ss::decay_numbers::complex})
+        CHECK_FALSE(is_accepted(ss::decaying_sum(n, numbers, direction)));
+    CHECK_FALSE(is_accepted(ss::short_convolution(n, n)));
+    CHECK_FALSE(is_accepted(ss::short_convolution(3, n)));
+    CHECK_FALSE(is_accepted(ss::short_convolution::causal(n)));
+    CHECK_FALSE(is_accepted(ss::short_convolution::centered(n)));
+    CHECK_FALSE(is_accepted(ss::top_k<>(n)));
+    CHECK_FALSE(is_accepted(ss::sinkhorn(1.0, n)));
+    CHECK_FALSE(is_accepted(ss::sinkhorn(1.0, ss::half_steps{n})));
+    CHECK_FALSE(is_accepted(ss::sinkhorn_csp(ss::group_size{2}, ss::sinkhorn(1.0, n))));
+    CHECK_FALSE(is_accepted(ss::csp(ss::group_size{2}, ss::reference{n})));
+    // Groups and components may be more than the rows.
+    CHECK(is_accepted(ss::csp(ss::group_size{n})) == (n > 0));
+    CHECK(is_accepted(ss::csp(ss::group_count{n})) == (n > 0));
+    CHECK(is_accepted(ss::multi_permutation<>(n)) == (n > 0));
+  }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents of 0, 1 and far beyond any memory, in all combinations: constructors of views, sizes of
 // workspaces and calls return or reject immediately, without signed overflow (which
-// UndefinedBehaviorSanitizer reports). So do sizes for such parameters. Inputs repeat one element with strides of 0, or are null;
-// outputs are null, so calls are rejected or write nothing.
+// UndefinedBehaviorSanitizer reports). So do sizes for such parameters. Inputs repeat one element
+// with strides of 0, or are null; outputs are null, so calls are rejected or write nothing.
 #define SLICESORT_TEST_EVERY_BACKEND
 #include "huge_extents.hpp"
 #include "linked_operators.hpp"
